@@ -118,7 +118,11 @@ func (c *conn) tick() {
 		c.serverDo = c.asServer.Tick(c.serverDo, c.now)
 		c.perform()
 	}
-	if due, ok := c.unsent(); ok && !c.now.Before(due) {
+	switch due, ok := c.unsent(); {
+	case !ok || c.now.Before(due):
+	case c.cq.Stats().Waiting > 0: // run is in a Buffer, and has not seen yet what was sent
+		c.blobs.moved = c.now
+	default:
 		c.end(errNotTaken)
 	}
 }
@@ -138,16 +142,17 @@ func (c *conn) unsent() (due time.Time, ok bool) {
 type revoking struct {
 	role  op.Role
 	id    op.ID
-	lease *lease
+	lease *lease // nil: the source is the peer's, and there is only what has completed to be taken
 }
 
 // revoke leaves an STag to run. mu is held.
 func (c *conn) revoke(role op.Role, a *op.Action) {
 	r := revoking{role: role, id: a.Op}
-	if role == op.ServerRole {
-		r.lease = c.requests[a.Record].sink
-	} else {
+	switch {
+	case role == op.ClientRole:
 		r.lease = c.flights[a.Record].lease(a.Op)
+	case !a.Source:
+		r.lease = c.requests[a.Record].sink
 	}
 	c.revokes = append(c.revokes, r)
 	if c.stage == gone {
@@ -167,7 +172,9 @@ func (c *conn) takeRevokes() []revoking {
 // placement may be in progress.
 func (c *conn) invalidate(all []revoking) {
 	for _, r := range all {
-		_ = r.lease.mr.Invalidate(context.Background())
+		if r.lease != nil {
+			_ = r.lease.mr.Invalidate(context.Background())
+		}
 	}
 }
 

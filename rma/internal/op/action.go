@@ -19,7 +19,8 @@ const (
 	Release
 	// Revoke makes the STag of the operation invalid. When that is so, and nothing is placed or
 	// read through it any more, and all messages that came before were given to Receive, the caller
-	// calls Revoked, once.
+	// calls Revoked, once. A source that the server reads has no STag of its own: the caller calls Pulled first if that
+	// has completed.
 	Revoke
 	// OpenData opens the blob in the sink of the operation, which is dead, in place; at the
 	// client it copies what was in it to the buffer of the caller. In suite 0 there is only that

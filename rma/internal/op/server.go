@@ -39,7 +39,8 @@ import "time"
 //	                     Revoked          unused, Release
 //	overrun    Linger    STATUS           overrun
 //	                     Pulled, Lost     unused, Release
-//	                     timer            overrun, End
+//	                     timer            overrun, Revoke
+//	                     Revoked          overrun, End
 //	dropping             Opened           unused, Release
 //
 // Each way to unused has Free besides. After Lost nothing is sent. A message that is not in the

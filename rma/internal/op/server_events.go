@@ -155,12 +155,18 @@ func (s *Server) Copied(dst []Action, now time.Time, id ID, how CopyResult) []Ac
 	return s.retire(dst, i)
 }
 
-// Revoked says that what Revoke has asked for is done.
+// Revoked says that what Revoke has asked for is done, and Pulled was called if the RDMA Read has completed.
 func (s *Server) Revoked(dst []Action, now time.Time, id ID) []Action {
 	s.clock.at(now)
 	i, ok := s.find(id)
-	if !ok || s.records[i].state != recordRevoking {
+	switch {
+	case !ok:
+		return dst
+	case s.records[i].state == recordRevoking:
+		return s.retire(s.release(dst, i, RefundTimeout), i)
+	case s.records[i].state == recordOverrun:
+		return s.end(dst, id, NotRead)
+	default:
 		return dst
 	}
-	return s.retire(s.release(dst, i, RefundTimeout), i)
 }

@@ -167,19 +167,35 @@ func TestRMA_24_SourceThatIsReadForTooLong(t *testing.T) {
 	s := newServer(t, nil)
 	m := writeReq(1)
 	m.Source = true
-	s.pulled(m)
+	id := s.pulled(m)
 	s.waits(50*ms, "Hold")
-	s.waits(30*ms, "End(10)")
+	s.waits(30*ms, "Revoke")
 	s.sleep(time.Second)
 	s.want("", s.Tick(nil, s.now))
+	s.want("End(10)", s.Revoked(nil, s.now, id))
 	s.want("Release(Failed), Free", s.Lost(nil, s.now))
 
 	s = newServer(t, nil)
-	id := s.pulled(m)
+	id = s.pulled(m)
 	s.hears(status(id, NACK, TooLate, NoRole), "")
-	s.waits(30*ms, "End(10)")
+	s.waits(30*ms, "Revoke")
+	s.want("End(10)", s.Revoked(nil, s.now, id))
 	s.want("Release(Timeout), Free", s.Pulled(nil, s.now, id, true))
 	require.True(t, s.Idle())
+}
+
+// TestRMA_24_SourceThatWasReadInTime is told of late, because the caller was busy: the connection goes on.
+func TestRMA_24_SourceThatWasReadInTime(t *testing.T) {
+	s := newServer(t, nil)
+	m := writeReq(1)
+	m.Source = true
+	id := s.pulled(m)
+	s.waits(50*ms, "Hold")
+	s.waits(30*ms, "Revoke")
+	s.want("Release(Timeout), Free", s.Pulled(nil, s.now, id, true))
+	s.want("", s.Revoked(nil, s.now, id))
+	require.True(t, s.Idle())
+	s.pulled(writeReq(2))
 }
 
 func TestRMA_25_ServerWithoutLinger(t *testing.T) {

@@ -52,14 +52,14 @@ func (s *Server) timeout(dst []Action, i int32) []Action {
 		return s.revoke(dst, i)
 	case recordOverrun:
 		r.due = never
-		return s.end(dst, r.id, NotRead)
+		return append(dst, s.action(Revoke, i))
 	default:
 		return dst
 	}
 }
 
 // overrun lets the RDMA Read of a source go on for the time Linger. Only the end of the connection ends one that takes
-// longer.
+// longer: Revoked decides that, since what has completed by now may not have been told yet.
 func (s *Server) overrun(dst []Action, i int32) []Action {
 	s.enter(i, recordOverrun)
 	s.records[i].due = s.clock.timer(s.cfg.Linger)

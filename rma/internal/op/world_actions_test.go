@@ -244,11 +244,13 @@ func (w *world) actOfBoth(role uint8, a *Action) {
 		}
 		*g = grant{}
 	case Revoke:
-		s := &w.sinks[role][a.Record]
-		if s.op != a.Op {
-			w.wrong("Revoke of %x, which has no STag", a.Op)
+		if role == atClient || !a.Source {
+			s := &w.sinks[role][a.Record]
+			if s.op != a.Op {
+				w.wrong("Revoke of %x, which has no STag", a.Op)
+			}
+			s.valid = false
 		}
-		s.valid = false
 		w.revokes++
 		w.add(work{kind: workRevoke, role: role, op: a.Op, record: a.Record, came: w.came[role]})
 	case OpenData:

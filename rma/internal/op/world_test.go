@@ -260,7 +260,7 @@ func (w *world) steps(dst []step) []step {
 	}
 	for i := range w.work {
 		k := &w.work[i]
-		add(k.kind != noWork && (k.kind != workRevoke || w.read[k.role] >= k.came), stepWork, i)
+		add(k.kind != noWork && (k.kind != workRevoke || w.read[k.role] >= k.came && !w.completes(k.role)), stepWork, i)
 	}
 	return dst
 }
