@@ -45,17 +45,17 @@ func newRecorder(w io.Writer, local, remote netip.AddrPort, o TapOptions) *recor
 	if o.Passive {
 		client = r.remote
 	}
-	now := time.Now()
-	r.put(now, client, pcap.SYN, nil)
+	r.put(client, pcap.SYN, nil)
 	client.next++
-	r.put(now, client.peer, pcap.SYN|pcap.ACK, nil)
+	r.put(client.peer, pcap.SYN|pcap.ACK, nil)
 	client.peer.next++
-	r.put(now, client, pcap.ACK, nil)
+	r.put(client, pcap.ACK, nil)
 	return r
 }
 
-// put records one segment of s. mu must be held.
-func (r *recorder) put(now time.Time, s *side, f pcap.Flags, payload []byte) {
+// put records one segment of s. mu must be held. The time is read here, because with one that was read before mu was
+// locked a segment could be older than the one in front of it.
+func (r *recorder) put(s *side, f pcap.Flags, payload []byte) {
 	if r.err != nil || r.reset {
 		return
 	}
@@ -63,7 +63,7 @@ func (r *recorder) put(now time.Time, s *side, f pcap.Flags, payload []byte) {
 	if f&pcap.ACK != 0 {
 		seg.Ack = s.peer.next
 	}
-	r.err = r.w.WriteSegment(now, &seg)
+	r.err = r.w.WriteSegment(time.Now(), &seg)
 	s.next += uint32(len(payload))
 }
 
@@ -75,18 +75,18 @@ func (r *recorder) reads() {
 }
 
 // read is called after a read, and after received.
-func (r *recorder) read(now time.Time) {
+func (r *recorder) read() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reading = false
-	r.settle(now)
+	r.settle()
 }
 
 // received records octets that were read. A read that has filled its buffer has probably
 // not read everything, for example only the header of a start-up frame. Then the octets are
 // held back and recorded together with the next ones, because Wireshark does not recognize
 // such a frame if it is split.
-func (r *recorder) received(now time.Time, p []byte, filled bool) {
+func (r *recorder) received(p []byte, filled bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
@@ -96,7 +96,7 @@ func (r *recorder) received(now time.Time, p []byte, filled bool) {
 	switch {
 	case r.writing && len(r.part) < maxHeldBack:
 	case !filled || len(r.part) >= pcap.MaxPayload:
-		r.complete(now)
+		r.complete()
 	}
 }
 
@@ -104,88 +104,88 @@ func (r *recorder) received(now time.Time, p []byte, filled bool) {
 const maxHeldBack = 1 << 20
 
 // complete records the octets that were held back. mu must be held.
-func (r *recorder) complete(now time.Time) {
-	r.segments(now, r.remote, r.part)
+func (r *recorder) complete() {
+	r.segments(r.remote, r.part)
 	r.part = r.part[:0]
 }
 
 // sends is called before a write. Octets that are read until sent is called may be a response
 // to the write, and are recorded after it.
-func (r *recorder) sends(now time.Time) {
+func (r *recorder) sends() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.complete(now)
+	r.complete()
 	r.writing = true
 }
 
 // sent records octets that were written.
-func (r *recorder) sent(now time.Time, p []byte) {
+func (r *recorder) sent(p []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.writing = false
-	r.segments(now, r.local, p)
-	r.complete(now)
-	r.settle(now)
+	r.segments(r.local, p)
+	r.complete()
+	r.settle()
 }
 
 // flush records the octets that were held back.
-func (r *recorder) flush(now time.Time) {
+func (r *recorder) flush() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.complete(now)
+	r.complete()
 }
 
 // segments records the octets of p as sent by s. mu must be held.
-func (r *recorder) segments(now time.Time, s *side, p []byte) {
+func (r *recorder) segments(s *side, p []byte) {
 	for len(p) > 0 {
 		n := min(len(p), pcap.MaxPayload)
 		flags := pcap.ACK
 		if n == len(p) {
 			flags |= pcap.PSH
 		}
-		r.put(now, s, flags, p[:n])
+		r.put(s, flags, p[:n])
 		p = p[n:]
 	}
 }
 
 // fin records, once, that s ends its half of the connection, after a running write.
-func (r *recorder) fin(now time.Time, s *side) {
+func (r *recorder) fin(s *side) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.ends = true
-	r.settle(now)
+	r.settle()
 }
 
 // rst records that s resets the connection, after a running read and write. Nothing is recorded
 // after a reset. If both sides have ended their halves, no reset is recorded.
-func (r *recorder) rst(now time.Time, s *side) {
+func (r *recorder) rst(s *side) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.resetBy == nil {
 		r.resetBy = s
 	}
-	r.settle(now)
+	r.settle()
 }
 
 // settle records the FINs and the reset that need not wait any more. mu must be held.
-func (r *recorder) settle(now time.Time) {
+func (r *recorder) settle() {
 	if r.writing {
 		return
 	}
 	for _, s := range []*side{r.remote, r.local} {
 		if s.ends && !s.ended {
-			r.complete(now)
+			r.complete()
 			s.ended = true
-			r.put(now, s, pcap.FIN|pcap.ACK, nil)
+			r.put(s, pcap.FIN|pcap.ACK, nil)
 			s.next++
 		}
 	}
 	if r.resetBy == nil || r.reading {
 		return
 	}
-	r.complete(now)
+	r.complete()
 	if !r.local.ended || !r.remote.ended {
-		r.put(now, r.resetBy, pcap.RST|pcap.ACK, nil)
+		r.put(r.resetBy, pcap.RST|pcap.ACK, nil)
 	}
 	r.reset = true
 }

@@ -41,7 +41,7 @@ func Tap(s Stream, w io.Writer, o TapOptions) Stream {
 	}
 	t := &tap{Stream: s, rec: newRecorder(w, local, remote, o)}
 	if len(o.Received) > 0 {
-		t.rec.received(time.Now(), o.Received, false)
+		t.rec.received(o.Received, false)
 	}
 	return t
 }
@@ -69,7 +69,7 @@ func unmap(a netip.AddrPort) netip.AddrPort {
 // before the connection is given to another user.
 func FlushTap(s Stream) {
 	if t, ok := s.(*tap); ok {
-		t.rec.flush(time.Now())
+		t.rec.flush()
 	}
 }
 
@@ -83,15 +83,15 @@ type tap struct {
 func (t *tap) Read(p []byte, wait Wait) (int, error) {
 	t.rec.reads()
 	n, err := t.Stream.Read(p, wait)
-	defer func() { t.rec.read(time.Now()) }()
+	defer t.rec.read()
 	if n > 0 {
-		t.rec.received(time.Now(), p[:n], n == len(p))
+		t.rec.received(p[:n], n == len(p))
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		t.rec.fin(time.Now(), t.rec.remote)
+		t.rec.fin(t.rec.remote)
 	case errors.Is(err, syscall.ECONNRESET):
-		t.rec.rst(time.Now(), t.rec.remote)
+		t.rec.rst(t.rec.remote)
 	}
 	return n, err
 }
@@ -104,9 +104,9 @@ func (t *tap) Write(bufs [][]byte, wait bool) (int, error) {
 		t.copy = append(t.copy, b...)
 	}
 	t.one[0] = t.copy
-	t.rec.sends(time.Now())
+	t.rec.sends()
 	n, err := t.Stream.Write(t.one[:], wait)
-	t.rec.sent(time.Now(), t.copy[:n])
+	t.rec.sent(t.copy[:n])
 	return n, err
 }
 
@@ -147,10 +147,10 @@ const endTime = time.Second
 
 // ends records an end of this side, and returns the error of the recorder. It does not wait longer than
 // endTime: a Write to w that does not return must not keep the connection from ending.
-func (t *tap) ends(record func(now time.Time, s *side)) error {
+func (t *tap) ends(record func(s *side)) error {
 	failed := make(chan error, 1)
 	go func() {
-		record(time.Now(), t.rec.local)
+		record(t.rec.local)
 		failed <- t.rec.failure()
 	}()
 	timer := time.NewTimer(endTime)

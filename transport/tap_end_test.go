@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -152,5 +154,57 @@ func TestTapEndsWhileAWriteToTheCaptureRuns(t *testing.T) {
 				}, 5*time.Second, time.Millisecond, "the end is recorded")
 			})
 		}
+	}
+}
+
+// A ready Stream never waits.
+type ready struct{ *gated }
+
+func (ready) Write(bufs [][]byte, _ bool) (int, error) { return len(bufs[0]), nil }
+func (ready) Read(p []byte, _ Wait) (int, error)       { return copy(p, "answer"), nil }
+
+// A yielding file lets other goroutines come to wait for the Write.
+type yielding struct{ bytes.Buffer }
+
+func (y *yielding) Write(p []byte) (int, error) {
+	runtime.Gosched()
+	return y.Buffer.Write(p)
+}
+
+// TestTapRecordsTimesInOrder, while one goroutine reads and another writes.
+func TestTapRecordsTimesInOrder(t *testing.T) {
+	var file yielding
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	s := Tap(ready{&gated{Stream: NewStream(near, nil)}}, &file, TapOptions{})
+	var both sync.WaitGroup
+	both.Go(func() {
+		for range 40_000 {
+			if _, err := s.Read(make([]byte, 100), Park); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	both.Go(func() {
+		for range 40_000 {
+			if _, err := s.Write([][]byte{[]byte("question")}, true); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	both.Wait()
+	require.NoError(t, s.Close())
+	r, err := pcap.NewReader(&file)
+	require.NoError(t, err)
+	var last time.Time
+	for n := 0; ; n++ {
+		p, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		require.False(t, p.Time.Before(last), "packet %d is %v older than the one in front of it", n, last.Sub(p.Time))
+		last = p.Time
 	}
 }
