@@ -2,8 +2,8 @@ package counters
 
 import "time"
 
-// QP counts what a QP has sent and received, by kind of message. Received octets are counted when they are placed,
-// received messages when they are complete.
+// QP counts what a QP has sent and received, by kind of message. Octets are counted when they are handed to the network, or
+// placed, and messages when all of their octets are.
 type QP struct {
 	// Path identifies how the connection performs its I/O: "raw TCP", by system calls of the
 	// library's own; "net.Conn (*net.TCPConn)", or another type, by the methods of that type

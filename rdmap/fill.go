@@ -95,10 +95,12 @@ func (s *Stream) fillBatch(llp transport.LLP) (more bool, err error) {
 		}
 		before := f.out.Sent()
 		done, err := s.emit(llp)
+		octets := f.out.Sent() - before
+		f.tally.count(&s.stats.out, opcodeOf(f.out.RsvdULP), 0, octets)
 		if err != nil {
 			return false, err
 		}
-		n := int64(f.out.Sent()-before) + messageCost
+		n := int64(octets) + messageCost
 		room -= n
 		f.turn(n)
 		if !done {
@@ -195,7 +197,7 @@ func (s *Stream) finish() {
 	if f.now == sendingResponse {
 		s.finishResponse()
 	} else {
-		f.tally.count(&s.stats.out, opcodeOf(f.out.RsvdULP), 1, f.out.Sent())
+		f.tally.count(&s.stats.out, opcodeOf(f.out.RsvdULP), 1, 0)
 		if f.out.Tagged && f.req.Flags&WithImmediate != 0 {
 			s.openImmediate(f.req)
 			return

@@ -77,7 +77,7 @@ func spansOf(dst []stag.Span, r *stag.Region, off uint64, n uint32) []stag.Span 
 // finishResponse returns the buffer of the request that was answered to QN 1.
 func (s *Stream) finishResponse() {
 	f := &s.fill
-	f.tally.count(&s.stats.out, opcodeOf(f.out.RsvdULP), 1, f.out.Sent())
+	f.tally.count(&s.stats.out, opcodeOf(f.out.RsvdULP), 1, 0)
 	clear(f.source[:])
 
 	if s.giveBack() {

@@ -180,6 +180,7 @@ func TestMessageCutByAFullBatchGoesOn(t *testing.T) {
 	require.True(t, more, "the batch is full")
 	require.True(t, c.s.Pending())
 	require.Len(t, c.llp.sent, 2)
+	require.Equal(t, Traffic{Octets: 2 * 1486}, c.s.Stats().Out[OpWrite], "what is in the batch counts")
 	c.s.Flushed()
 	require.Empty(t, c.done, "half a message does not complete")
 	require.NoError(t, c.s.Flush(c.llp))
@@ -189,6 +190,7 @@ func TestMessageCutByAFullBatchGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, target.TO+2*1486, h.TO, "the message goes on where it was")
 	c.wantDone("then both complete", "1 success", "2 success")
+	require.Equal(t, Traffic{Messages: 1, Octets: 5000}, c.s.Stats().Out[OpWrite])
 }
 
 // TestFillTellsOfMoreWhereThereIsMore: the caller of Fill starts a goroutine for the rest.

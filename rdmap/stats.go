@@ -9,8 +9,8 @@ type Traffic struct {
 }
 
 // Stats counts the messages of a stream, by [Opcode]. A message of this side is counted when
-// it is in the batch, and a message of the peer when it is delivered. The octets of RDMA Writes
-// and Read Responses are counted as their segments arrive. Segments that were processed since
+// all of it is in a batch, its octets as they are put there; and a message of the peer when it is
+// delivered. The octets of RDMA Writes and Read Responses are counted as their segments arrive. Segments that were processed since
 // the last [Stream.BatchDone] may be missing.
 type Stats struct{ Out, In [numOpcodes]Traffic }
 
