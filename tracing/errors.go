@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -20,7 +21,7 @@ import (
 
 // fail gives a span the status of an error, its class and its numbers.
 func fail(span trace.Span, err error) {
-	span.SetStatus(codes.Error, err.Error())
+	span.SetStatus(codes.Error, strings.ToValidUTF8(err.Error(), "\uFFFD")) // names of files, for example, need not be UTF-8
 	span.SetAttributes(classOf(err))
 	var term *iwarp.TerminateError
 	if errors.As(err, &term) {
@@ -62,7 +63,10 @@ var classes = []struct {
 		return has[*tls.CertificateVerificationError](err) || has[tls.AlertError](err) || has[tls.RecordHeaderError](err)
 	}},
 	{"closed", matches(net.ErrClosed)},
-	{"connection", has[net.Error]},
+	{"connection", func(err error) bool {
+		var f *llp.Fault
+		return has[net.Error](err) || errors.As(err, &f) && f.Code == llp.MPAConnectionLost
+	}},
 }
 
 // classOf is error.type.

@@ -17,6 +17,7 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rma"
 	llp "github.com/goiwarp/iwarp/transport"
 )
@@ -53,6 +54,7 @@ func TestClassesOfErrors(t *testing.T) {
 		{&tls.CertificateVerificationError{Err: io.EOF}, "tls"},
 		{net.ErrClosed, "closed"},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "connection"},
+		{&llp.Fault{Code: llp.MPAConnectionLost, Err: mpa.ErrNoReply}, "connection"},
 		{&rma.OpError{Outcome: rma.NACK}, "refused_by_the_server"},
 		{&rma.OpError{Outcome: rma.Timeout, Err: context.DeadlineExceeded}, "timeout"},
 		{errors.New("of the test"), "_OTHER"},
@@ -74,4 +76,12 @@ func TestNumbersOfErrors(t *testing.T) {
 		got := r.only(t)
 		require.Equal(t, want, attributesOf(&got))
 	}
+}
+
+// TestTextOfAStatusIsUTF8, which an exporter requires of all that it sends.
+func TestTextOfAStatusIsUTF8(t *testing.T) {
+	r := record(t)
+	_, span := r.start(t.Context(), "test", trace.SpanKindInternal)
+	end(span, &os.PathError{Op: "read", Path: "disk\xff", Err: syscall.EIO})
+	require.Equal(t, "read disk\uFFFD: input/output error", r.only(t).Status.Description)
 }

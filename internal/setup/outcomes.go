@@ -60,6 +60,8 @@ var sorts = [...]struct {
 		return is[tlsFailure](err) || is[tls.RecordHeaderError](err) || errors.Is(err, mpa.ErrTLS) || refusedByTLS(err) != nil
 	}},
 	{counters.CauseMalformed, func(_ *Manager, err error) bool { return codeOf(err) == transport.MPAStartup }},
+	// A set-up that the program has cancelled has lost its connection by that.
+	{counters.CauseOther, func(_ *Manager, err error) bool { return errors.Is(err, context.Canceled) }},
 	{counters.CauseConnection, func(_ *Manager, err error) bool {
 		return codeOf(err) == transport.MPAConnectionLost || is[*net.OpError](err) || errors.Is(err, net.ErrClosed)
 	}},

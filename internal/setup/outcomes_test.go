@@ -45,6 +45,7 @@ func TestEachFailureHasACause(t *testing.T) {
 		{net.ErrClosed, counters.CauseConnection},
 		{&RejectError{}, counters.CauseRejected},
 		{context.Canceled, counters.CauseOther},
+		{&transport.Fault{Code: transport.MPAConnectionLost, Err: context.Canceled}, counters.CauseOther},
 		{errors.New("anything"), counters.CauseOther},
 	} {
 		require.Equal(t, c.want, m.causeOf(fmt.Errorf("wrapped: %w", c.err)), "%v", c.err)
