@@ -17,7 +17,6 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
 	"github.com/goiwarp/iwarp/commit"
-	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rma"
 	llp "github.com/goiwarp/iwarp/transport"
 )
@@ -54,7 +53,7 @@ func TestClassesOfErrors(t *testing.T) {
 		{&tls.CertificateVerificationError{Err: io.EOF}, "tls"},
 		{net.ErrClosed, "closed"},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "connection"},
-		{&llp.Fault{Code: llp.MPAConnectionLost, Err: mpa.ErrNoReply}, "connection"},
+		{&llp.Fault{Code: llp.MPAConnectionLost, Err: io.EOF}, "connection"},
 		{&rma.OpError{Outcome: rma.NACK}, "refused_by_the_server"},
 		{&rma.OpError{Outcome: rma.Timeout, Err: context.DeadlineExceeded}, "timeout"},
 		{errors.New("of the test"), "_OTHER"},
