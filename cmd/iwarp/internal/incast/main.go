@@ -95,7 +95,7 @@ func (o *options) flags(cmd *cobra.Command) {
 const (
 	mostMegabits = 1_000_000
 	mostLatency  = time.Second
-	mostWindow   = 1 << 36
+	mostWindow   = int64(1) << 36
 )
 
 func (o *options) check() error {
