@@ -92,6 +92,14 @@ func TestRMA_32_ExecutorStopsAtTheFirstFailure(t *testing.T) {
 	})
 }
 
+// TestRMA_35_WrongKeyMayBeAnOldOne: of a region that is gone, whose number another one has by now.
+func TestRMA_35_WrongKeyMayBeAnOldOne(t *testing.T) {
+	require.Equal(t, staleKey, verdictOf(&OpError{Outcome: RemoteAuth, Reason: BadKey}))
+	require.Equal(t, staleKey, verdictOf(&OpError{Outcome: RemoteAuth, Reason: StaleEpoch}))
+	require.NotEqual(t, staleKey, verdictOf(&OpError{Outcome: NACK, Reason: QueueFull}))
+	require.NotEqual(t, staleKey, verdictOf(net.ErrClosed))
+}
+
 // TestRMA_35_ExecutorOpensAgain: once, and repeats what was refused.
 func TestRMA_35_ExecutorOpensAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -88,7 +88,7 @@ var more = []attack{
 	{
 		"ATK-51", "messages of rma that break the rules, by a client with keys and by a server", "", "200 of each (more by IWARP_RMA_HOSTILE)",
 		"that operation fails, or that connection ends; nothing is left of it",
-		[]string{"rma.TestRMA_28_42_HostileClient", "rma.TestRMA_28_42_HostileServer", "rma.TestRMA_42_FloodOfWrongKeys"},
+		[]string{"rma.TestRMA_28_42_HostileClient", "rma.TestRMA_8_9_10_28_BadOperations", "rma.TestRMA_28_42_HostileServer", "rma.TestRMA_42_FloodOfWrongKeys"},
 		[]string{"RMA-28k", "RMA-28m"},
 	},
 	{
