@@ -208,18 +208,24 @@ func TestKEY_4_NoSecretWithoutKeys(t *testing.T) {
 	})
 }
 
+// writesFromAStuckSource asks for a write of n octets, and does not answer the server that reads them.
+func (r *raw) writesFromAStuckSource(n int) *stuck {
+	s := &stuck{Memory: NewMemory(make([]byte, n)), entered: make(chan struct{}), go_: make(chan struct{})}
+	mr, err := r.pd.RegisterBuffer(s, stag.RemoteRead, nil)
+	require.NoError(r, err)
+	from := mr.Advertise(0, n)
+	q := wire.WriteReq{Region: regionID, Epoch: 1, Length: uint32(n), SourceSTag: uint32(from.STag), SourceTO: from.TO}
+	r.sends(q.Append(nil, r.header(2), r.out, nil))
+	r.receives(wire.TypePull)
+	s.wait()
+	return s
+}
+
 // TestServeEndsWithoutTheOctetsOfASource that a client never sends: the time of the write ends the wait for it.
 func TestServeEndsWithoutTheOctetsOfASource(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, suite0())
-		s := &stuck{Memory: NewMemory(make([]byte, 16)), entered: make(chan struct{}), go_: make(chan struct{})}
-		mr, err := r.pd.RegisterBuffer(s, stag.RemoteRead, nil)
-		require.NoError(t, err)
-		from := mr.Advertise(0, 16)
-		q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 16, SourceSTag: uint32(from.STag), SourceTO: from.TO}
-		r.sends(q.Append(nil, r.header(2), r.out, nil))
-		r.receives(wire.TypePull)
-		s.wait()
+		s := r.writesFromAStuckSource(16)
 		begun := time.Now()
 		w.stop()
 		require.Error(t, <-w.served)
@@ -244,14 +250,7 @@ func TestRMA_24_39_SourceThatNeverComes(t *testing.T) {
 		require.NoError(t, err)
 		write := Command{Op: Write, Handle: good.opens(), Buf: octets(1, 4096)}
 		portal := good.portal(1)
-		s := &stuck{Memory: NewMemory(make([]byte, 4096)), entered: make(chan struct{}), go_: make(chan struct{})}
-		mr, err := r.pd.RegisterBuffer(s, stag.RemoteRead, nil)
-		require.NoError(t, err)
-		from := mr.Advertise(0, 4096)
-		q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 4096, SourceSTag: uint32(from.STag), SourceTO: from.TO}
-		r.sends(q.Append(nil, r.header(2), r.out, nil))
-		r.receives(wire.TypePull)
-		s.wait()
+		s := r.writesFromAStuckSource(4096)
 		require.ErrorIs(t, does(t, portal, write).Err, ErrNACK, "the window is full")
 		begun := time.Now()
 		err = <-w.served

@@ -60,7 +60,7 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	info, err := stat(name)
 	switch {
 	case err != nil:
-		return fileBuffer{}, of("open", name, err)
+		return fileBuffer{}, pathError("open", name, err)
 	case !info.Mode().IsRegular():
 		return fileBuffer{}, notRegular("open", name)
 	}
@@ -75,9 +75,9 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	return fileBuffer{f, info.Size()}, nil
 }
 
-// of is the error of an operation on the file that the user has named: that of an os.Root has the name of a system call, or a temporary
-// name.
-func of(op, name string, err error) error {
+// pathError gives err the operation and the name that the user knows. An error of an os.Root has the name of a system call,
+// or a temporary name.
+func pathError(op, name string, err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return &fs.PathError{Op: op, Path: name, Err: pe.Err}
 	}
@@ -121,7 +121,7 @@ func create(root *os.Root, name string, size int64) (*incoming, error) {
 	temp := filepath.Join(filepath.Dir(name), ".part-"+rand.Text()[:8]) // name may be as long as a name can be
 	f, err := root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return nil, of("create", name, err)
+		return nil, pathError("create", name, err)
 	}
 	in := &incoming{fileBuffer{f, size}, root, name, temp}
 	if err := f.Truncate(size); err != nil {
@@ -138,7 +138,7 @@ func replaceable(root *os.Root, name string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return of("create", name, err)
+		return pathError("create", name, err)
 	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
 		return notRegular("replace", name)
 	}
