@@ -93,6 +93,36 @@ func TestRSK_17_SmallWrites(t *testing.T) {
 	})
 }
 
+// TestRSK_20_WritesThatAreLessThanTheRingAreOneMessage: the end of the ring does not cut them once those before have left.
+func TestRSK_20_WritesThatAreLessThanTheRingAreOneMessage(t *testing.T) {
+	for _, how := range []string{"Write", "ReadFrom"} {
+		t.Run(how, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				large := itsPrivate
+				large.Half.Length = 64 << 10
+				s := meet(t, &small, large)
+				s.Send(s.message(wire.OpSGL, 64))
+				send := s.conn.Write
+				if how == "ReadFrom" {
+					send = func(p []byte) (int, error) {
+						n, err := s.conn.ReadFrom(bytes.NewReader(p))
+						return int(n), err
+					}
+				}
+				_, err := s.conn.Write(make([]byte, 8))
+				require.NoError(t, err)
+				s.wants(sgl(16), wire.NewMessage(wire.OpData, 8))
+				for range 4 {
+					n, err := send(make([]byte, 5000))
+					require.NoError(t, err)
+					require.Equal(t, 5000, n)
+					s.wants(wire.NewMessage(wire.OpData, 5000))
+				}
+			})
+		})
+	}
+}
+
 // A part is a Reader or a Writer and nothing else, so that io.Copy uses ReadFrom and WriteTo.
 type part struct {
 	io.Reader

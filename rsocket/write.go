@@ -21,6 +21,9 @@ func (c *Conn) Write(p []byte) (total int, err error) {
 	if len(p) == 0 {
 		return 0, c.opError("write", c.writeError())
 	}
+	if len(p) > copyLocked {
+		c.look() // what has left the QP is room
+	}
 	for {
 		off, n, err := c.writable()
 		if err != nil {
@@ -54,6 +57,7 @@ func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 	}
 	defer c.wr.leave()
 	for {
+		c.look()
 		off, n, err := c.writable()
 		if err != nil {
 			return total, c.opError("write", err)

@@ -85,13 +85,13 @@ func (s *Stream) RingSpace() (off, n int) {
 	if s.out.pending() || s.posts.full() {
 		return 0, 0
 	}
-	off = int(s.out.queued % uint64(s.out.ring))
-	return off, min(s.out.ring-int(s.out.queued-s.out.freed), s.out.ring-off, maxWrite)
+	off, n = s.out.space()
+	return off, min(n, maxWrite)
 }
 
 // WriteMapped takes the first n octets of RingSpace as posted.
 func (s *Stream) WriteMapped(to wire.Slot, n int) Work {
-	w := Work{Writes: Mapped, Addr: to.Addr, Key: to.Key, Off: int(s.out.posted % uint64(s.out.ring)), N: n}
+	w := Work{Writes: Mapped, Addr: to.Addr, Key: to.Key, Off: s.out.at(s.out.posted), N: n}
 	s.out.queued += uint64(n)
 	s.out.posted += uint64(n)
 	s.posts.data(n)

@@ -85,3 +85,27 @@ func TestRSK_20_RoomIsFreeWhenTheMessageHasLeft(t *testing.T) {
 	require.Zero(t, off)
 	require.Equal(t, 3000, room)
 }
+
+// TestRSK_20_AnEmptyRingIsFilledFromItsStart: the messages that are with the QP stay where they are.
+func TestRSK_20_AnEmptyRingIsFilledFromItsStart(t *testing.T) {
+	big := sizes{half: 8192, credits: 384, ring: 4096}
+	s := New(big.config(), big.private())
+	_, ok := s.Next()
+	require.True(t, ok, "the second half is told")
+	s.Completed()
+	for range 3 {
+		for _, at := range []int{0, 1000} {
+			off, room := s.Room()
+			require.Equal(t, at, off, "the one before may still be read")
+			require.Equal(t, 4096-at, room)
+			s.Queue(1000)
+			w, ok := s.Next()
+			require.True(t, ok)
+			require.Equal(t, at, w.Off)
+		}
+		s.Completed()
+		off, _ := s.RingSpace()
+		require.Equal(t, 2000, off, "one is with the QP")
+		s.Completed()
+	}
+}

@@ -12,6 +12,7 @@ type sender struct {
 	queued uint64 // octets that the program has written, in all
 	posted uint64 // of them, those that are or were with the QP
 	freed  uint64 // of them, those that have left it
+	base   uint64 // of them, those before the one that is at the start of the ring
 
 	limit uint64 // messages of data that may be sent, in all
 	sent  uint64 // those that were
@@ -32,9 +33,22 @@ func newSender(ring int, peer wire.Private) sender {
 
 // room returns the first free part of the ring that one message takes.
 func (s *sender) room() (off, n int) {
-	off = int(s.queued % uint64(s.ring))
-	return off, min(s.ring-int(s.queued-s.freed), s.allowed(off))
+	off, n = s.space()
+	return off, min(n, s.allowed(off))
 }
+
+// space returns the first free part of the ring. An empty ring is filled from its start: its end would make two messages of what
+// is one Write of the program.
+func (s *sender) space() (off, n int) {
+	if s.freed == s.queued {
+		s.base = s.queued
+	}
+	off = s.at(s.queued)
+	return off, min(s.ring-int(s.queued-s.freed), s.ring-off)
+}
+
+// at returns where in the ring an octet is.
+func (s *sender) at(octet uint64) int { return int((octet - s.base) % uint64(s.ring)) }
 
 // allowed returns how many octets from off the next message may have: none without credits or a slot.
 func (s *sender) allowed(off int) int {
@@ -81,7 +95,7 @@ func (s *sender) pending() bool { return s.queued != s.posted }
 // piece returns the octets of the next message, of at most maxWrite: nothing without credits or a
 // slot.
 func (s *sender) piece() (off, n int, to wire.Slot) {
-	off = int(s.posted % uint64(s.ring))
+	off = s.at(s.posted)
 	return off, min(int(s.queued-s.posted), s.allowed(off)), s.slots[s.use]
 }
 
