@@ -3,6 +3,7 @@ package contest
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
@@ -57,6 +58,15 @@ func (c *Contender) Median(value func(*Sample) float64) float64 {
 		all = append(all, value(&c.Samples[i]))
 	}
 	return stats.Median(all)
+}
+
+// Least is the least of a value of the samples.
+func (c *Contender) Least(value func(*Sample) float64) float64 {
+	least := math.Inf(1)
+	for i := range c.Samples {
+		least = min(least, value(&c.Samples[i]))
+	}
+	return least
 }
 
 // Against is the median of the ratios of pairs.

@@ -32,6 +32,9 @@ func TestCompare(t *testing.T) {
 		require.InDelta(t, 1000, fast.Median(PerSecond), 1e-6)
 		require.InDelta(t, 100e3, fast.Median(Rate), 1e-6)
 		require.InDelta(t, 1, fast.Median(Allocs), 1e-9)
+		fast.Samples[1].Used.Mallocs /= 2
+		require.InDelta(t, 1, fast.Median(Allocs), 1e-9)
+		require.InDelta(t, 0.5, fast.Least(Allocs), 1e-9)
 		require.Equal(t, "fast: 0.00 GB/s, 500.00 us of the processors for an operation, 1.00 allocations", fast.String())
 	})
 }
