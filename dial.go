@@ -127,7 +127,7 @@ func (qp *QP) initiator(stages setup.StageTrace) *setup.Local {
 		if err := qp.establish(ctx, llp, terms, terms.RTR); err != nil {
 			return err
 		}
-		if terms.RTR != 0 && !qp.identity.Proves() {
+		if terms.Revision != 0 && !qp.identity.Proves() {
 			qp.wakeSIW(0)
 		}
 		return nil

@@ -92,6 +92,7 @@ func TestCancelledContextStopsTheWaiting(t *testing.T) {
 func TestHelpersWaitForRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{SendDepth: 2, RecvDepth: 1}, nil)
+		k.speaks()
 		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead}, iwarp.SendWR{ID: 2, Op: iwarp.OpRDMARead})
 		errs := make(chan error, 8)
 		for range 4 {

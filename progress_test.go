@@ -14,6 +14,7 @@ func TestReadWithoutProgress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const limit = 30 * time.Second
 		k := newTalk(t, iwarp.QPConfig{StallWait: limit}, nil)
+		k.speaks()
 		for id := range uint64(2) {
 			k.posts(k.read(id, 64))
 			k.asks("it goes out", uint32(id+1), 64)

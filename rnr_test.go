@@ -53,6 +53,7 @@ func TestARCH_11_MessageWaitsNoLongerThanRNRWait(t *testing.T) {
 	for _, wait := range []time.Duration{-1, time.Nanosecond, 300 * time.Millisecond, 0} {
 		bubble(t, func(t *testing.T) {
 			k := newTalk(t, iwarp.QPConfig{RNRWait: wait}, nil)
+			k.speaks()
 			k.posts(iwarp.SendWR{ID: 7, Op: iwarp.OpRDMARead, Local: k.at(0, 1), Remote: remote})
 			k.p.Segment()
 			start := time.Now()

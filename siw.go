@@ -13,17 +13,18 @@ import (
 // siwWaits are how long a new connection waits for data of the peer before each Write of wakeSIW.
 var siwWaits = [...]time.Duration{250 * time.Millisecond, time.Second}
 
-// wakeSIW sends an empty RDMA Write if nothing has arrived from the peer some time after our
-// ready-to-receive message, and another one if that has not helped. nth counts them from 0 on.
+// wakeSIW sends an empty RDMA Write if nothing has arrived from the peer some time after its
+// Reply, and another one if that has not helped. nth counts them from 0 on.
 //
 // As a responder, Linux's siw sends its Reply before it enables the notifications of its
 // socket (siw_accept in siw_cm.c). Data that arrives in between stays unread until more
-// arrives. If our application waits for the peer's application, and that waits for its
-// connection to be established, both wait for ever. For any other peer an empty Write has no
+// arrives: our ready-to-receive message, or the first one of our application. If our application waits
+// for an answer, or for the peer's application and that for its connection, both wait for ever. For any other peer an empty Write has no
 // effect. The second Write is for a machine so busy that the first one has come too early as well.
 func (qp *QP) wakeSIW(nth siwWrite) {
 	time.AfterFunc(siwWaits[nth], func() {
-		if qp.State() != StateRTS || qp.Stats().Received != (OpStats{}) {
+		s := qp.Stats()
+		if qp.State() != StateRTS || s.Received != (OpStats{}) || s.Sent == (OpStats{}) {
 			return
 		}
 		n, _ := qp.stream.Post(1, func(_ int, r *rdmap.Request) error {

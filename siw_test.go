@@ -33,6 +33,34 @@ func TestInitiatorSendsAnotherEmptyWriteToASilentPeer(t *testing.T) {
 	})
 }
 
+// TestInitiatorSendsEmptyWritesWithoutAnRTR: siw may have lost the wake-up for the first message of the application, too.
+func TestInitiatorSendsEmptyWritesWithoutAnRTR(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			s := newSide(t, nil)
+			done := make(chan struct{})
+			cfg := iwarp.QPConfig{MPA: iwarp.MPAOptions{ClientServer: true}}
+			require.NoError(t, s.dialTo(cfg, func(p *wiretest.Peer) {
+				defer close(done)
+				p.WantRequest("50 02 0004 0010 0010")
+				p.Reply("50 02 0004 0010 0010")
+				if first {
+					p.WantSegment("the message of the application", "41 43 00000000 00000000 00000001 00000000")
+					for _, wait := range iwarp.SIWWaits {
+						p.WantIdle("the peer has some time", wait-time.Millisecond)
+						p.WantSegment("then comes an empty Write", emptyWrite)
+					}
+				}
+				p.WantIdle("nothing waits unread where nothing was sent", time.Minute)
+			}))
+			if first {
+				require.NoError(t, s.qp.Send(testContext(t)))
+			}
+			<-done
+		})
+	}
+}
+
 func TestInitiatorSendsNoOtherEmptyWriteToAPeerThatAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)

@@ -50,6 +50,9 @@ func newTalk(t *testing.T, qc iwarp.QPConfig, cfg *iwarp.Config) *talk {
 	return k
 }
 
+// speaks sends a message without effect from the peer, which then is no siw that has lost a wake-up, and gets no empty Writes.
+func (k *talk) speaks() { k.p.SendHex("a message without effect", emptyWrite) }
+
 // at names the SGE of n octets at off.
 func (k *talk) at(off, n int) []iwarp.SGE { return []iwarp.SGE{k.mr.Slice(off, n)} }
 

@@ -10,9 +10,60 @@ import (
 	"strings"
 )
 
+// An apt knows the packages of a release of Debian: that of this machine, or another one.
+type apt struct{ config string } // file of another release
+
+// hostApt is that of this machine's release.
+var hostApt apt
+
+// args are the arguments of a call of apt-get or apt-cache.
+func (a apt) args(first string, more ...string) []string {
+	args := append([]string{first}, more...)
+	if a.config != "" {
+		args = append([]string{"-c", a.config}, args...)
+	}
+	return args
+}
+
+// aptConfig makes apt look into dir in place of the machine's folders.
+const aptConfig = `Dir "%[1]s";
+Dir::Etc "%[1]s";
+Dir::State "%[1]s/state";
+Dir::State::status "%[1]s/status";
+Dir::Cache "%[1]s/cache";
+`
+
+// aptSource is the archive of a release.
+const aptSource = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian %s main\n"
+
+// aptOf fetches the lists of a release, "" for that of this machine, into a folder of its own below dir.
+func aptOf(ctx context.Context, dir, release string) (apt, error) {
+	if release == "" {
+		return hostApt, nil
+	}
+	dir = filepath.Join(dir, "apt-"+release)
+	a := apt{filepath.Join(dir, "config")}
+	for _, sub := range []string{"state/lists/partial", "cache/archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			return a, err
+		}
+	}
+	for name, text := range map[string]string{
+		"config": fmt.Sprintf(aptConfig, dir), "sources.list": fmt.Sprintf(aptSource, release), "status": "",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return a, err
+		}
+	}
+	return a, run(ctx, "", "apt-get", a.args("-qq", "-o", "APT::Sandbox::User=root", "update")...)
+}
+
 // A store is a folder of Debian packages. They are fetched as apt would, and only
 // unpacked, never installed.
-type store struct{ dir string }
+type store struct {
+	dir string
+	apt apt
+}
 
 // fetch makes sure that the newest version of every package is in the store and
 // returns their files, in the order of the names.
@@ -21,7 +72,7 @@ func (s store) fetch(ctx context.Context, names ...string) ([]string, error) {
 		return nil, err
 	}
 	// Elsewhere than in the store: apt leaves out what is in its working folder.
-	uris, err := output(ctx, "/", "apt-get", append([]string{"-qq", "download", "--print-uris"}, names...)...)
+	uris, err := output(ctx, "/", "apt-get", s.apt.args("-qq", append([]string{"download", "--print-uris"}, names...)...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +102,7 @@ func (s store) fetch(ctx context.Context, names ...string) ([]string, error) {
 	}
 	if len(missing) > 0 {
 		// Root's apt would rather fetch as _apt, who may not write here; it says so and goes on.
-		err = run(ctx, s.dir, "apt-get", append([]string{"-qq", "-o", "APT::Sandbox::User=root", "download"}, missing...)...)
+		err = run(ctx, s.dir, "apt-get", s.apt.args("-qq", append([]string{"-o", "APT::Sandbox::User=root", "download"}, missing...)...)...)
 	}
 	return files, err
 }
@@ -74,8 +125,8 @@ func (s store) unpack(ctx context.Context, dir string, names ...string) error {
 }
 
 // dependency returns the first package with the given prefix that pkg depends on.
-func dependency(ctx context.Context, pkg, prefix string) (string, error) {
-	out, err := output(ctx, "", "apt-cache", "depends", pkg)
+func (a apt) dependency(ctx context.Context, pkg, prefix string) (string, error) {
+	out, err := output(ctx, "", "apt-cache", a.args("depends", pkg)...)
 	if err != nil {
 		return "", err
 	}
@@ -89,12 +140,12 @@ func dependency(ctx context.Context, pkg, prefix string) (string, error) {
 }
 
 // libraries returns the library packages that the packages need, directly or not.
-func libraries(ctx context.Context, pkgs ...string) ([]string, error) {
+func (a apt) libraries(ctx context.Context, pkgs ...string) ([]string, error) {
 	args := []string{
-		"depends", "--recurse", "--no-recommends", "--no-suggests", "--no-conflicts",
+		"--recurse", "--no-recommends", "--no-suggests", "--no-conflicts",
 		"--no-breaks", "--no-replaces", "--no-enhances",
 	}
-	out, err := output(ctx, "", "apt-cache", append(args, pkgs...)...)
+	out, err := output(ctx, "", "apt-cache", a.args("depends", append(args, pkgs...)...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +157,7 @@ func libraries(ctx context.Context, pkgs ...string) ([]string, error) {
 		}
 	}
 	slices.Sort(libs)
-	return onlyReal(ctx, slices.Compact(libs))
+	return a.onlyReal(ctx, slices.Compact(libs))
 }
 
 func isLibrary(name string) bool {
@@ -115,8 +166,8 @@ func isLibrary(name string) bool {
 }
 
 // onlyReal drops names that are virtual: packages without a version of their own.
-func onlyReal(ctx context.Context, names []string) ([]string, error) {
-	out, err := output(ctx, "", "apt-cache", append([]string{"policy"}, names...)...)
+func (a apt) onlyReal(ctx context.Context, names []string) ([]string, error) {
+	out, err := output(ctx, "", "apt-cache", a.args("policy", names...)...)
 	if err != nil {
 		return nil, err
 	}

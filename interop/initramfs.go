@@ -48,28 +48,38 @@ var devPackages = []string{"libibverbs-dev", "librdmacm-dev"}
 //go:embed init.sh
 var initScript []byte
 
-// userland unpacks the guest's programs and compiles peer.c, unless the cache has
+// userland unpacks the guest's programs, of a release of Debian, and compiles peer.c, unless the cache has
 // them already, and returns the folder.
-func userland(ctx context.Context, cache string, sys *guestSystem) (string, error) {
-	libs, err := libraries(ctx, sys.packages...)
+func userland(ctx context.Context, cache, release string, sys *guestSystem) (string, error) {
+	a, err := aptOf(ctx, cache, release)
+	if err != nil {
+		return "", err
+	}
+	libs, err := a.libraries(ctx, sys.packages...)
 	if err != nil {
 		return "", err
 	}
 	pkgs := slices.Concat(sys.packages, devPackages, libs)
 	slices.Sort(pkgs)
 	pkgs = slices.Compact(pkgs)
-	s := store{filepath.Join(cache, "debs")}
+	s := store{filepath.Join(cache, "debs"), a}
 	files, err := s.fetch(ctx, pkgs...)
 	if err != nil {
 		return "", err
 	}
 	dir := filepath.Join(cache, sys.name)
+	if release != "" {
+		dir += "-" + release
+	}
 	stamp := filepath.Join(dir, "made-from")
 	made := fmt.Sprintf("%q\n", files)
 	if was, err := os.ReadFile(stamp); err == nil && string(was) == made {
 		return dir, compilePeer(ctx, dir)
 	}
 	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	if err := mergeUsr(dir); err != nil {
 		return "", err
 	}
 	if err := s.unpack(ctx, dir, pkgs...); err != nil {
@@ -79,6 +89,19 @@ func userland(ctx context.Context, cache string, sys *guestSystem) (string, erro
 		return "", err
 	}
 	return dir, compilePeer(ctx, dir)
+}
+
+// mergeUsr makes the links of a system whose programs and libraries are below usr, as packages of Debian 13 have them.
+func mergeUsr(dir string) error {
+	for _, name := range []string{"bin", "sbin", "lib", "lib64"} {
+		if err := os.MkdirAll(filepath.Join(dir, "usr", name), 0o755); err != nil {
+			return err
+		}
+		if err := os.Symlink(filepath.Join("usr", name), filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 //go:embed peer.c

@@ -43,14 +43,14 @@ func findKernel(ctx context.Context, series string) (p kernelPackages, err error
 		{meta.image, "linux-image-", &p.image},
 		{meta.headers, "linux-headers-", &p.headers},
 	} {
-		if *step.to, err = dependency(ctx, step.of, step.prefix); err != nil {
+		if *step.to, err = hostApt.dependency(ctx, step.of, step.prefix); err != nil {
 			return p, err
 		}
 	}
-	if p.common, err = dependency(ctx, p.headers, "linux-headers-"); err != nil {
+	if p.common, err = hostApt.dependency(ctx, p.headers, "linux-headers-"); err != nil {
 		return p, err
 	}
-	if p.kbuild, err = dependency(ctx, p.headers, "linux-kbuild-"); err != nil {
+	if p.kbuild, err = hostApt.dependency(ctx, p.headers, "linux-kbuild-"); err != nil {
 		return p, err
 	}
 	p.source = "linux-source-" + series
@@ -64,7 +64,7 @@ func buildKernel(ctx context.Context, cache, series string) (*kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := store{filepath.Join(cache, "debs")}
+	s := store{dir: filepath.Join(cache, "debs")}
 	files, err := s.fetch(ctx, p.image, p.headers, p.common, p.kbuild, p.source)
 	if err != nil {
 		return nil, err

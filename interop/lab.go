@@ -37,7 +37,7 @@ func (l *lab) runAll(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	user, err := userland(ctx, l.cache, l.system())
+	user, err := userland(ctx, l.cache, l.release, l.system())
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@
 //	go run ./interop -nvme -power 20       cut the power of a target of NVMe
 //	go run ./interop -mounts               file systems of ours that Linux mounts: 9P over RDMA
 //	go run ./interop -streams              stream sockets: librdmacm's rstream, riostream, rcopy and librspreload
+//	go run ./interop -streams -release trixie  the same with a newer librdmacm
 //	go run ./interop -power 100            cut the power of a target of RDMA Commit
 //	go run ./interop -creations 10         cut it while files are made
 //	go run ./interop -faults               let its disk fail
@@ -48,6 +49,7 @@ type config struct {
 	figures bool   // what measures, in place of what judges
 	install bool
 	accel   string
+	release string // of Debian, of the guest's programs; "": that of this machine
 	cache   string // what can be made again
 	out     string // what the cases leave
 
@@ -126,6 +128,7 @@ func parseFlags() (cfg config, list bool, err error) {
 	cfg.tableFlag(matrix.NVMe, "run the cases of NVMe over RDMA, in place of the others; -core and -run choose among them")
 	flag.BoolVar(&cfg.install, "install", os.Geteuid() == 0, "install missing programs of the host with apt-get")
 	flag.StringVar(&cfg.accel, "accel", "tcg,thread=multi", "QEMU's accelerator; kvm where it works")
+	flag.StringVar(&cfg.release, "release", "", "`release` of Debian of the guest's programs, such as trixie (default: that of this machine)")
 	flag.StringVar(&cfg.cache, "cache", filepath.Join(base, "iwarp-interop"), "`folder` for packages, kernels and modules")
 	flag.StringVar(&cfg.out, "out", "", "`folder` for captures and logs (default: run in the cache folder)")
 	flag.IntVar(&cfg.cuts, "power", 0, "cut the power of a target `N` times, in place of the cases")

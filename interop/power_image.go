@@ -33,7 +33,7 @@ var faultModules = append(cutModules[:len(cutModules):len(cutModules)], "nfit", 
 
 // slim makes the image, unless the cache has it already.
 func (l *lab) slim(ctx context.Context) (*slimImage, error) {
-	pkg, err := dependency(ctx, metapackages[powerSeries].image, "linux-image-")
+	pkg, err := hostApt.dependency(ctx, metapackages[powerSeries].image, "linux-image-")
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (l *lab) slim(ctx context.Context) (*slimImage, error) {
 	}
 	defer unlock()
 	work := filepath.Join(dir, "build")
-	if err := errors.Join(os.RemoveAll(dir), store{filepath.Join(l.cache, "debs")}.unpack(ctx, work, pkg)); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), store{dir: filepath.Join(l.cache, "debs")}.unpack(ctx, work, pkg)); err != nil {
 		return nil, err
 	}
 	if err := unpackKernel(ctx, filepath.Join(work, "boot/vmlinuz-"+release), image.vmlinux); err != nil {
