@@ -34,7 +34,7 @@ func (l *lab) system() *guestSystem { return systems[l.table] }
 var matrixSystem = guestSystem{
 	name:      "userland",
 	initramfs: "initramfs",
-	packages:  []string{"rdma-core", "ibverbs-providers", "librdmacm1", "rdmacm-utils", "iproute2", "busybox-static"},
+	packages:  []string{"rdma-core", "ibverbs-providers", "rdmacm-utils", "iproute2", "busybox-static"},
 	programs:  []string{"usr/bin/rping", "usr/bin/cmtime", "usr/bin/rdma", "bin/ip", "bin/ss"},
 	modules: []string{
 		"virtio_pci", "9p", "9pnet_virtio", "veth", "af_packet", "crc32c_generic", "libcrc32c",
