@@ -141,10 +141,13 @@ func rstreamSizes(all bool) []int {
 func (t *T) rstreamOwn(cfg *rsocket.Config, all bool) {
 	p, connect := t.rstreamPair(cfg, all)
 	sizes := rstreamSizes(all)
-	t.rstreamHalf(p, connect(), sizes, func(size int) rstreamRun { return rstreamRun{size, 1, sizeToCount(size)} })
+	first := connect()
+	t.rstreamHalf(p, first, sizes, func(size int) rstreamRun { return rstreamRun{size, 1, sizeToCount(size)} })
 	whole := !t.endsWithin(p.done, 3*time.Second)
 	if whole {
-		t.rstreamHalf(p, connect(), sizes, func(size int) rstreamRun { return rstreamRun{size, sizeToCount(size), 1} })
+		second := connect()
+		second.out, second.in = first.out, first.in // rstream counts on
+		t.rstreamHalf(p, second, sizes, func(size int) rstreamRun { return rstreamRun{size, sizeToCount(size), 1} })
 		p.succeed()
 		require.Equal(t, len(sizes), strings.Count(p.out.String(), "_bw"), "rstream prints a line for each size")
 	}
