@@ -144,8 +144,8 @@ func (c *Conn) consume(n int) {
 	told := c.stream.Told()
 	c.pump()
 	if c.stream.Told() != told {
-		// A peer that has sent its last octets and closes its socket before it has read this message resets the connection, and
-		// Linux then drops what has come and was not received. So it is received while the program works.
+		// A peer whose program has written its last octets and ends before its socket has read this message resets the connection, and
+		// what it has not sent yet is lost. So it is received while our program works, for the peer to send sooner.
 		c.takeBeside()
 	}
 }
