@@ -11,7 +11,8 @@
 //	go run ./interop -nvme                 storage: NVMe over RDMA, with Linux as the host and as the target
 //	go run ./interop -nvme -figures        compare the target with those of Linux
 //	go run ./interop -nvme -power 20       cut the power of a target of NVMe
-//	go run ./interop -mounts               file systems of ours that Linux mounts: 9P over RDMA
+//	go run ./interop -mounts               file systems of ours that Linux mounts: 9P and NFS over RDMA
+//	go run ./interop -mounts -figures      compare them with the same over TCP
 //	go run ./interop -streams              stream sockets: librdmacm's rstream, riostream, rcopy and librspreload
 //	go run ./interop -streams -release trixie  the same with a newer librdmacm
 //	go run ./interop -power 100            cut the power of a target of RDMA Commit
@@ -121,7 +122,7 @@ func parseFlags() (cfg config, list bool, err error) {
 	kernels := flag.String("kernel", "all", "kernel series to run, or all of "+strings.Join(allSeries(), ", "))
 	run := flag.String("run", "", "run only the cases whose names match this `regexp`")
 	flag.BoolVar(&list, "list", false, "list the cases")
-	flag.BoolVar(&cfg.figures, "figures", false, "with -nvme: run what compares targets, and nothing else")
+	flag.BoolVar(&cfg.figures, "figures", false, "with -nvme or -mounts: run what compares speeds, and nothing else")
 	flag.BoolVar(&cfg.core, "core", false, "run the core of the matrix only")
 	cfg.tableFlag(matrix.Mounts, "run the cases of file systems that Linux mounts, in place of the others, likewise")
 	cfg.tableFlag(matrix.Streams, "run the cases of stream sockets, in place of the others, likewise")

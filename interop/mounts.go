@@ -8,6 +8,6 @@ var mountsSystem = guestSystem{
 	initramfs: "initramfs-mounts",
 	packages:  append(slices.Clone(matrixSystem.packages), "fio"),
 	programs:  append(slices.Clone(matrixSystem.programs), "usr/bin/fio"),
-	modules:   append(slices.Clone(matrixSystem.modules), "9pnet_rdma", "nfsv3", "rpcrdma", "nfsd"),
+	modules:   append(slices.Clone(matrixSystem.modules), "9pnet_rdma", "9pnet_fd", "nfsv3", "rpcrdma", "nfsd"),
 	ours:      map[string]string{"ninep": "examples/ninep", "nfs": "examples/nfs"},
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // mountCases is the table of cases in which Linux mounts file systems of ours, and of our client of Linux's. The numbers are those of the test plans.
-var mountCases = slices.Concat(mount9PCases(), mountNFSCases(), knfsdCases())
+var mountCases = slices.Concat(mount9PCases(), mountNFSCases(), knfsdCases(), mountFigures())
 
 const (
 	ninepProgram = "/tmp/ninep" // ours, built from examples/ninep
