@@ -103,13 +103,13 @@ func (t *T) directory() string {
 	return dir
 }
 
-// serve9P starts our server, and waits until it listens.
-func (t *T) serve9P(crc bool, dir string) *process {
+// serve9P starts our server, with more flags, and waits until it listens.
+func (t *T) serve9P(crc bool, dir string, more ...string) *process {
 	args := []string{"netns", "exec", ourSpace, ninepProgram, "-root", dir, "-listen", OurIP + ":" + ninepPort, "-v"}
 	if !crc {
 		args = append(args, "-nocrc")
 	}
-	p := t.start(exec.Command("ip", args...), "ninep")
+	p := t.start(exec.Command("ip", append(args, more...)...), "ninep")
 	p.says("trans=rdma at")
 	return p
 }

@@ -1,11 +1,12 @@
 package matrix
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,21 +18,19 @@ const figureOctets = 256 << 20
 // mountFigures read a file over RDMA and over TCP, from one server, in turns. The figures are those of one machine that does all the
 // work: emulated, they say nothing about speed, and are no reason to fail.
 func mountFigures() []Case {
-	c := func(name string, run func(*T)) Case {
-		return Case{Name: name, Role: Responder, Figures: true, NoCapture: true, Limit: 15 * time.Minute, Run: run}
+	c := func(name string) Case {
+		return Case{Name: name, Role: Responder, Figures: true, NoCapture: true, Limit: 15 * time.Minute}
 	}
-	return []Case{watched(c("9p/figures", (*T).figures9P)), watched(c("nfs/figures", (*T).figuresNFS))}
+	return slices.Concat(crcBoth(c("9p/figures"), (*T).figures9P), crcBoth(c("nfs/figures"), (*T).figuresNFS))
 }
 
 // A way is how a server is mounted.
 type way struct{ name, kind, source, options string }
 
-func (t *T) figures9P() {
+func (t *T) figures9P(crc bool) {
 	const port = "564"
 	dir := t.largeDirectory()
-	p := t.start(exec.Command("ip", "netns", "exec", ourSpace, ninepProgram, "-root", dir,
-		"-listen", OurIP+":"+ninepPort, "-tcp", OurSecondIP+":"+port), "ninep")
-	p.says("trans=rdma at")
+	p := t.serve9P(crc, dir, "-tcp", OurSecondIP+":"+port)
 	const common = ",version=9p2000.L,access=any,msize=1048576"
 	t.compareReads(
 		way{"rdma", "9p", OurIP, "trans=rdma,port=" + ninepPort + common},
@@ -39,12 +38,10 @@ func (t *T) figures9P() {
 	t.stopsWell(p)
 }
 
-func (t *T) figuresNFS() {
+func (t *T) figuresNFS(crc bool) {
 	const port = "2049"
 	dir := t.largeDirectory()
-	p := t.start(exec.Command("ip", "netns", "exec", ourSpace, nfsProgram, "-root", dir, "-ro", "-listen", OurIP+":"+nfsPort,
-		"-mount", OurSecondIP+":"+nfsMountPort, "-tcp", OurSecondIP+":"+port), "nfs")
-	p.says("serving ")
+	p := t.serveNFSAt(OurIP, crc, dir, "-tcp", OurSecondIP+":"+port)
 	const tcp = "vers=3,proto=tcp,port=" + port + ",mountproto=tcp,mountport=" + nfsMountPort + ",nolock,mountvers=3,addr=" + OurSecondIP + ",mountaddr=" + OurSecondIP
 	t.compareReads(way{"rdma", "nfs", OurIP + ":/", nfsOptions()}, way{"tcp", "nfs", OurSecondIP + ":/", tcp})
 	t.stopsWell(p)
@@ -84,10 +81,9 @@ func readAll(name string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close()
 	n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, make([]byte, 1<<20))
 	if err != nil {
-		return n, fmt.Errorf("after %d octets: %w", n, err)
+		err = fmt.Errorf("after %d octets: %w", n, err)
 	}
-	return n, nil
+	return n, errors.Join(err, f.Close())
 }

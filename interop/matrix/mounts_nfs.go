@@ -41,14 +41,14 @@ func mountNFSCases() []Case {
 // serveNFS starts our server, and waits until it listens.
 func (t *T) serveNFS(crc bool, dir string) *process { return t.serveNFSAt(OurIP, crc, dir) }
 
-// serveNFSAt is serveNFS at one of our addresses. MOUNT, which is plain TCP, has an address of its own: all that goes to and
+// serveNFSAt is serveNFS at one of our addresses, with more flags. MOUNT, which is plain TCP, has an address of its own: all that goes to and
 // from OurIP must be iWARP.
-func (t *T) serveNFSAt(ip string, crc bool, dir string) *process {
+func (t *T) serveNFSAt(ip string, crc bool, dir string, more ...string) *process {
 	args := []string{"netns", "exec", ourSpace, nfsProgram, "-root", dir, "-listen", net.JoinHostPort(ip, nfsPort), "-mount", OurSecondIP + ":" + nfsMountPort}
 	if !crc {
 		args = append(args, "-nocrc")
 	}
-	p := t.start(exec.Command("ip", args...), "nfs")
+	p := t.start(exec.Command("ip", append(args, more...)...), "nfs")
 	p.says("serving ")
 	return p
 }
