@@ -18,9 +18,10 @@ var siwWaits = [...]time.Duration{250 * time.Millisecond, time.Second}
 //
 // As a responder, Linux's siw sends its Reply before it enables the notifications of its
 // socket (siw_accept in siw_cm.c). Data that arrives in between stays unread until more
-// arrives: our ready-to-receive message, or the first one of our application. If our application waits
-// for an answer, or for the peer's application and that for its connection, both wait for ever. For any other peer an empty Write has no
-// effect. The second Write is for a machine so busy that the first one has come too early as well.
+// arrives: our ready-to-receive message, or the first message of our application. If our
+// application then waits for the peer's, both wait for ever. Where nothing was sent, nothing is
+// unread. For any other peer an empty Write has no effect. The second Write is for a machine so
+// busy that the first one has come too early as well.
 func (qp *QP) wakeSIW(nth siwWrite) {
 	time.AfterFunc(siwWaits[nth], func() {
 		s := qp.Stats()

@@ -144,8 +144,8 @@ func (c *Conn) consume(n int) {
 	told := c.stream.Told()
 	c.pump()
 	if c.stream.Told() != told {
-		// A peer whose program has written its last octets and ends before its socket has read this message resets the connection, and
-		// what it has not sent yet is lost. So it is received while our program works, for the peer to send sooner.
+		// If the program of the peer ends while its socket holds this message unread, the socket resets the connection, and what
+		// it has not sent yet is lost. Receiving while our program works lets the peer send sooner.
 		c.takeBeside()
 	}
 }

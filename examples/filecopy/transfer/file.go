@@ -75,8 +75,8 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	return fileBuffer{f, info.Size()}, nil
 }
 
-// pathError gives err the operation and the name that the user knows. An error of an os.Root has the name of a system call,
-// or a temporary name.
+// pathError returns err with an operation and the name by which the user knows the file. An error of an os.Root names a system
+// call instead, and sometimes a temporary file.
 func pathError(op, name string, err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return &fs.PathError{Op: op, Path: name, Err: pe.Err}

@@ -42,7 +42,7 @@ func (b *bench) compare(usage func() (peer.Usage, error), all ...*contest.Conten
 // runtimeAllocs is how many objects the runtime itself may allocate in a run.
 const runtimeAllocs = 10
 
-// allocatesNothing holds a contender to that, as a mark. What the runtime allocates only adds, so the least of the runs counts.
+// allocatesNothing is the mark that a contender allocates nothing. The run with the fewest objects counts, since the runtime only adds some.
 func (b *bench) allocatesNothing(c *contest.Contender, where string) {
 	n := c.Least(contest.Allocs)
 	if n*float64(c.Samples[0].Ops) <= runtimeAllocs {
