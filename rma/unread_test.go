@@ -77,6 +77,7 @@ func TestRMA_42_MemoryOfClientsThatDoNotRead(t *testing.T) {
 			r.posts(m.Append(nil, r.header(2+i), r.out, read))
 		}
 		s.wait()
+		synctest.Wait() // all requests have come to the server
 		good := w.another()
 		good.serve()
 		var err error

@@ -190,10 +190,10 @@ func TestRMA_26_DispatchTimeout(t *testing.T) {
 	})
 }
 
-// TestRMA_42_ScratchIsBounded: without memory a read is not sent, and a write is refused.
+// TestRMA_42_ScratchIsBounded: without memory a read is not sent.
 func TestRMA_42_ScratchIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		w := start(t, plan{client: ClientConfig{ScratchLimit: 2 * 4112}, server: ServerConfig{ScratchLimit: blobStep*4112 + 4112}})
+		w := start(t, plan{client: ClientConfig{ScratchLimit: 2 * 4112}})
 		h, p := w.opens(), w.portal(16)
 		stuck := w.stall()
 		for range 4 {
@@ -209,18 +209,26 @@ func TestRMA_42_ScratchIsBounded(t *testing.T) {
 		for range 2 {
 			require.NoError(t, p.ended(t).Err)
 		}
-		refused := 0
-		for range 16 {
-			posts(t, p, Command{Op: Write, Handle: h, Buf: make([]byte, 4096)})
+	})
+}
+
+// TestRMA_42_WritesBeyondTheScratchAreRefused: a client has as many writes under way as the server has memory for.
+func TestRMA_42_WritesBeyondTheScratchAreRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const room = 3
+		w, r := plays(t, plan{server: ServerConfig{ScratchLimit: room * (4096 + regionkey.TagSize)}})
+		for i := range wire.OpID(room) {
+			r.asksToWrite(2+i, 4096)
+			r.receives(wire.TypePull)
 		}
-		for range 16 {
-			if err := p.ended(t).Err; err != nil {
-				require.ErrorIs(t, err, ErrNACK)
-				refused++
-			}
+		for i := range wire.OpID(2) {
+			r.asksToWrite(2+room+i, 4096)
+			r.wantStatus(op.NACK, op.QueueFull)
 		}
-		require.Positive(t, refused)
-		require.LessOrEqual(t, w.server.Stats().ScratchInUse, blobStep*4112+4112)
+		require.Equal(t, room*(4096+regionkey.TagSize), w.server.Stats().ScratchInUse)
+		require.NoError(t, r.qp.Abort())
+		require.Error(t, <-w.served)
+		require.Zero(t, w.server.Stats().ScratchInUse)
 	})
 }
 
