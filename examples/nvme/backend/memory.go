@@ -36,7 +36,8 @@ type MemoryConfig struct {
 }
 
 // Memory is a Backend in memory. It is allocated in chunks of 1 MiB when it is written to, and
-// Trim frees chunks that are entirely within its range.
+// Trim frees chunks that are entirely within its range. On Linux it is in huge pages, if the system
+// has them (/sys/kernel/mm/transparent_hugepage/enabled), of which two chunks share one.
 //
 // A power cut, or the end of the process, loses everything. Nevertheless it is not volatile,
 // unless it is told to be, since no Flush could change that: it is for tests and for data that
@@ -51,8 +52,12 @@ type Memory struct {
 	// A stripe's lock is held while octets of it are copied; that makes blocks atomic. All
 	// locks of a chunk are held, in ascending order, while it is allocated or freed.
 	locks  [memoryStripes]sync.RWMutex
-	chunks []*[memoryChunk]byte // nil: zeros
+	chunks []*chunk // nil: zeros
+	from   *chunks
 }
+
+// A chunk is what is allocated at once.
+type chunk [memoryChunk]byte
 
 // NewMemory returns memory that is zeros.
 func NewMemory(c MemoryConfig) (*Memory, error) {
@@ -67,7 +72,7 @@ func NewMemory(c MemoryConfig) (*Memory, error) {
 		return nil, err
 	}
 	m := &Memory{geometry: g, volatile: c.Volatile}
-	m.chunks = make([]*[memoryChunk]byte, (g.size+memoryChunk-1)/memoryChunk)
+	m.chunks = make([]*chunk, (g.size+memoryChunk-1)/memoryChunk)
 	m.most = int64(len(m.chunks))
 	if c.Cap != 0 {
 		m.most = c.Cap / memoryChunk
@@ -75,6 +80,7 @@ func NewMemory(c MemoryConfig) (*Memory, error) {
 	if m.most <= 0 {
 		return nil, fmt.Errorf("backend: a cap of %d octets is less than the 1 MiB that is allocated at once", c.Cap)
 	}
+	m.from = newChunks(m)
 	return m, nil
 }
 
@@ -216,50 +222,56 @@ func (m *Memory) lockOf(off int64) *sync.RWMutex {
 }
 
 // allocate makes a chunk that is not there. It returns false if no more may be allocated.
-func (m *Memory) allocate(chunk int64) bool {
-	m.lockChunk(chunk)
-	defer m.unlockChunk(chunk)
-	if m.chunks[chunk] != nil {
+func (m *Memory) allocate(i int64) bool {
+	m.lockChunk(i)
+	defer m.unlockChunk(i)
+	if m.chunks[i] != nil {
 		return true
 	}
 	if m.have.Add(1) > m.most {
 		m.have.Add(-1)
 		return false
 	}
-	m.chunks[chunk] = new([memoryChunk]byte)
+	one := m.from.get()
+	if one == nil {
+		m.have.Add(-1)
+		return false
+	}
+	m.chunks[i] = one
 	return true
 }
 
 // free makes zeros of a chunk.
-func (m *Memory) free(chunk int64) {
-	if !m.has(chunk) { // most of a large range are not there
+func (m *Memory) free(i int64) {
+	if !m.has(i) { // most of a large range are not there
 		return
 	}
-	m.lockChunk(chunk)
-	defer m.unlockChunk(chunk)
-	if m.chunks[chunk] != nil {
-		m.chunks[chunk] = nil
+	m.lockChunk(i)
+	defer m.unlockChunk(i)
+	if one := m.chunks[i]; one != nil {
+		m.chunks[i] = nil
 		m.have.Add(-1)
+		m.from.put(one)
 	}
 }
 
-func (m *Memory) has(chunk int64) bool {
-	l := m.lockOf(chunk * memoryChunk)
+func (m *Memory) has(i int64) bool {
+	l := m.lockOf(i * memoryChunk)
 	l.RLock()
 	defer l.RUnlock()
-	return m.chunks[chunk] != nil
+	return m.chunks[i] != nil
 }
 
-func (m *Memory) lockChunk(chunk int64) {
-	first := chunk * stripesOfChunk % memoryStripes
-	for i := range int64(stripesOfChunk) {
-		m.locks[first+i].Lock()
+func (m *Memory) lockChunk(i int64) {
+	first := i * stripesOfChunk % memoryStripes
+	for k := range int64(stripesOfChunk) {
+		m.locks[first+k].Lock()
 	}
 }
 
-func (m *Memory) unlockChunk(chunk int64) {
-	first := chunk * stripesOfChunk % memoryStripes
-	for i := range int64(stripesOfChunk) {
-		m.locks[first+i].Unlock()
+func (m *Memory) unlockChunk(i int64) {
+	first := i * stripesOfChunk % memoryStripes
+	for k := range int64(stripesOfChunk) {
+		m.locks[first+k].Unlock()
 	}
 }
