@@ -24,7 +24,7 @@ func later(f func() error) (result func() (error, bool)) {
 	}
 }
 
-func TestInvalidateWaitsForPinsOnly(t *testing.T) {
+func TestRDMAP_125_InvalidateWaitsForPinsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
 		r := p.register(8, everyRight, 0)
