@@ -98,8 +98,8 @@ func nvmetCases() []Case {
 		})...)
 	}
 	returns := c("C3/port-returns", false)
-	// The host may be interrupted while it connects, and tells of that in place of its ready-to-receive message (RFC 6581
-	// section 9). siw shows the layer and the type of a Terminate in each other's place.
+	// The host may be interrupted while it connects, and says so with a Terminate (RFC 6581 section 9). siw shows the layer
+	// and the type of a Terminate in each other's place.
 	returns.Kernel = append([]string{`siw: got TERMINATE. layer 0, type 2, code 5`}, nvmetCloses...)
 	cases = append(cases, crcBoth(returns, (*T).portReturns)...)
 	cases = append(cases, crcBoth(c("C4/disabled", false), (*T).namespaceDisabled)...)

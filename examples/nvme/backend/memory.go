@@ -221,7 +221,7 @@ func (m *Memory) lockOf(off int64) *sync.RWMutex {
 	return &m.locks[off/memoryStripe%memoryStripes]
 }
 
-// allocate makes a chunk that is not there. It returns false if no more may be allocated.
+// allocate makes a chunk that is not there. It returns false if no more may be allocated, or the system gives none.
 func (m *Memory) allocate(i int64) bool {
 	m.lockChunk(i)
 	defer m.unlockChunk(i)
