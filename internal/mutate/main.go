@@ -70,11 +70,11 @@ func mutate(w io.Writer, o options) (bool, error) {
 		return true, nil
 	}
 	start := time.Now()
-	results, err := newRunner(root).run(ms)
-	if err != nil {
+	r := newReport(w)
+	if err := newRunner(root).run(ms, r.add); err != nil {
 		return false, err
 	}
-	return printResults(w, results, time.Since(start)), nil
+	return r.end(time.Since(start)), nil
 }
 
 // choose picks the mutations that the options ask for, in the order of the list.
@@ -110,22 +110,27 @@ func printList(w io.Writer, ms []list.Mutation) {
 	tw.Flush()
 }
 
-// printResults prints a table and tells whether all mutations were noticed.
-func printResults(w io.Writer, rs []result, took time.Duration) bool {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	counts := make(map[verdict]int)
-	for _, r := range rs {
-		counts[r.verdict]++
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%.1fs\n", r.verdict, r.m.ID, r.m.File, r.m.Target(), r.took.Seconds())
+// A report prints results as they come, and counts them.
+type report struct {
+	w      io.Writer
+	counts map[verdict]int
+}
+
+func newReport(w io.Writer) *report { return &report{w: w, counts: make(map[verdict]int)} }
+
+// add prints one result, and why if the mutation was not noticed.
+func (r *report) add(res result) {
+	r.counts[res.verdict]++
+	fmt.Fprintf(r.w, "%-8s  %-12s  %s  %s  %.1fs\n", res.verdict, res.m.ID, res.m.File, res.m.Target(), res.took.Seconds())
+	if res.verdict != noticed {
+		fmt.Fprintf(r.w, "- %s\n+ %s\n%s\n\n", res.m.Old, res.m.New, strings.TrimSpace(res.output))
 	}
-	tw.Flush()
-	for _, r := range rs {
-		if r.verdict != noticed {
-			fmt.Fprintf(w, "\n%s %s in %s:\n- %s\n+ %s\n%s\n", r.verdict, r.m.ID, r.m.File, r.m.Old, r.m.New,
-				strings.TrimSpace(r.output))
-		}
-	}
-	fmt.Fprintf(w, "\n%d mutations, %d noticed, %d survived, %d bad, in %.0f s\n",
-		len(rs), counts[noticed], counts[survived], counts[bad], took.Seconds())
-	return counts[noticed] == len(rs)
+}
+
+// end prints the sum and tells whether all mutations were noticed.
+func (r *report) end(took time.Duration) bool {
+	unnoticed := r.counts[survived] + r.counts[bad]
+	fmt.Fprintf(r.w, "\n%d mutations, %d noticed, %d survived, %d bad, in %.0f s\n",
+		r.counts[noticed]+unnoticed, r.counts[noticed], r.counts[survived], r.counts[bad], took.Seconds())
+	return unnoticed == 0
 }

@@ -120,9 +120,18 @@ func TestChoose(t *testing.T) {
 func TestOnlyNoticedMutationsPass(t *testing.T) {
 	var b bytes.Buffer
 	m := list.Mutation{ID: "MPA-1a", File: "mpa/x.go", Pkg: "mpa", Test: "TestMPA_1_One", Old: "a", New: "b"}
-	require.True(t, printResults(&b, []result{{m: m, verdict: noticed}}, time.Second))
-	require.False(t, printResults(&b, []result{{m: m, verdict: noticed}, {m: m, verdict: survived}}, time.Second))
-	require.False(t, printResults(&b, []result{{m: m, verdict: bad, output: "it does not compile"}}, time.Second))
+	ends := func(results ...result) bool {
+		b.Reset()
+		r := newReport(&b)
+		for _, res := range results {
+			r.add(res)
+		}
+		return r.end(time.Second)
+	}
+	require.True(t, ends(result{m: m, verdict: noticed}))
+	require.False(t, ends(result{m: m, verdict: noticed}, result{m: m, verdict: survived}))
+	require.False(t, ends(result{m: m, verdict: bad, output: "it does not compile"}))
+	require.Contains(t, b.String(), "it does not compile")
 	require.Contains(t, b.String(), "1 mutations, 0 noticed, 0 survived, 1 bad")
 }
 
@@ -142,22 +151,25 @@ func TestRunnerTellsTheVerdictsApart(t *testing.T) {
 	m := func(id, test, old, new string) list.Mutation {
 		return list.Mutation{ID: id, File: "p/p.go", Pkg: "p", Test: test, Old: old, New: new}
 	}
-	results, err := newRunner(root).run([]list.Mutation{
+	results := make(map[string]result)
+	err := newRunner(root).run([]list.Mutation{
 		m("MPA-1a", "TestMin", "a < b", "a > b"),
 		m("MPA-1b", "TestMin", "a < b", "a <= b"),
 		m("MPA-1c", "TestMin", "a < b", "a < c"),
 		m("MPA-1d", "TestNone", "a < b", "a > b"),
 		m("MPA-1e", "TestBroken", "a < b", "a > b"),
 		m("MPA-1f", "TestMin", "a == b", "a > b"),
-	})
+	}, func(res result) { results[res.m.ID] = res })
 	require.NoError(t, err)
-	var got []verdict
-	for _, r := range results {
-		got = append(got, r.verdict)
+	verdicts := make(map[string]verdict)
+	for id, res := range results {
+		verdicts[id] = res.verdict
 	}
-	require.Equal(t, []verdict{noticed, survived, bad, bad, bad, bad}, got)
-	require.Contains(t, results[2].output, "does not compile")
-	require.Contains(t, results[3].output, "did not run")
-	require.Contains(t, results[4].output, "fails without the mutation")
-	require.Contains(t, results[5].output, "does not occur")
+	require.Equal(t, map[string]verdict{
+		"MPA-1a": noticed, "MPA-1b": survived, "MPA-1c": bad, "MPA-1d": bad, "MPA-1e": bad, "MPA-1f": bad,
+	}, verdicts)
+	require.Contains(t, results["MPA-1c"].output, "does not compile")
+	require.Contains(t, results["MPA-1d"].output, "did not run")
+	require.Contains(t, results["MPA-1e"].output, "fails without the mutation")
+	require.Contains(t, results["MPA-1f"].output, "does not occur")
 }

@@ -52,34 +52,37 @@ func newRunner(root string) *runner {
 	return &runner{root: root, baseline: make(map[string]error)}
 }
 
-// run runs all mutations and returns their results in order.
-func (r *runner) run(ms []list.Mutation) ([]result, error) {
+// run runs all mutations and hands each result to report as it comes, one at a time.
+func (r *runner) run(ms []list.Mutation, report func(result)) error {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(dir)
 	r.dir = dir
 
 	if err := r.buildBaselines(ms); err != nil {
-		return nil, err
+		return err
 	}
-	results := make([]result, len(ms))
-	var wg sync.WaitGroup
+	var (
+		wg        sync.WaitGroup
+		reporting sync.Mutex
+	)
 	slots := make(chan struct{}, parallel)
 	for i, m := range ms {
-		wg.Add(1)
 		slots <- struct{}{}
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			defer func() { <-slots }()
 			start := time.Now()
 			v, out := r.one(fmt.Sprintf("m%d", i), m)
-			results[i] = result{m: m, verdict: v, output: out, took: time.Since(start)}
-		}()
+			took := time.Since(start)
+			reporting.Lock()
+			defer reporting.Unlock()
+			report(result{m: m, verdict: v, output: out, took: took})
+		})
 	}
 	wg.Wait()
-	return results, nil
+	return nil
 }
 
 // buildBaselines builds the unchanged tests of every package that is needed.

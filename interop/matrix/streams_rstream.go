@@ -51,13 +51,15 @@ func rstreamCases() (all []Case) {
 		cfg.Credits, cfg.ReadBuffer, cfg.WriteBuffer = 16, 4<<10, 4<<10
 		t.rstream(cfg, small, nil, small.args())
 	})...)
-	for _, every := range []bool{false, true} {
-		name := "rstream/own"
-		if every {
-			name = "rstream/all"
-		}
-		all = append(all, inBothRoles(Case{Name: name, Limit: 15 * time.Minute, NoCapture: true}, func(t *T, cfg *rsocket.Config) { t.rstreamOwn(cfg, every) })...)
-	}
+	own := Case{Name: "rstream/own", Limit: 15 * time.Minute, NoCapture: true}
+	all = append(all, inBothRoles(own, func(t *T, cfg *rsocket.Config) { t.rstreamOwn(cfg, false) })...)
+	// Every size takes a third of an hour and more: with the CRC in one role, without it in the other.
+	own = Case{Name: "rstream/all/crc-on/responder", Limit: time.Hour, NoCapture: true, Role: Responder}
+	own.Run = func(t *T) { t.rstreamOwn(new(rsocket.Config), true) }
+	all = append(all, own)
+	own.Name, own.Role = "rstream/all/crc-off/initiator", Initiator
+	own.Run = func(t *T) { t.rstreamOwn(&rsocket.Config{QP: noCRC}, true) }
+	all = append(all, own)
 	return all
 }
 
