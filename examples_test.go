@@ -108,7 +108,9 @@ func examplesOf(t *testing.T, page *doc.Package, typ, method string) []*doc.Exam
 
 // documentation reads the package as pkg.go.dev does.
 func documentation(t *testing.T) *doc.Package {
-	p, err := build.ImportDir(".", 0)
+	system := build.Default
+	system.GOOS, system.GOARCH = "linux", "amd64"
+	p, err := system.ImportDir(".", 0)
 	require.NoError(t, err)
 	set := token.NewFileSet()
 	var files []*ast.File

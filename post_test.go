@@ -108,7 +108,7 @@ func TestVERBS_57_59_60_72_90_PostChecksEveryField(t *testing.T) {
 			{"invalidated", []iwarp.SGE{dead.Slice(0, 1)}, iwarp.ErrInvalidSTag, "invalidated"},
 			{"the second is bad", []iwarp.SGE{k.mr.Slice(0, 1), k.mr.Slice(-1, 1)}, iwarp.ErrBounds, "SGE 1"},
 			{"too many", many, iwarp.ErrLimit, "5 SGEs, at most 4"},
-			{"too long in sum", []iwarp.SGE{huge.Slice(0, math.MaxUint32), huge.Slice(0, 1)}, iwarp.ErrLimit, "4294967296"},
+			{"too long in sum", []iwarp.SGE{huge.Slice(0, math.MaxInt32), huge.Slice(0, math.MaxInt32), huge.Slice(0, 2)}, iwarp.ErrLimit, "4294967296"},
 		}
 		for _, c := range sges {
 			for _, op := range []iwarp.Op{iwarp.OpSend, iwarp.OpRDMAWrite} {
