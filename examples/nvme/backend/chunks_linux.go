@@ -5,12 +5,16 @@ package backend
 import (
 	"runtime"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // mappedChunks is how many chunks are mapped at once. The system gives what is written of them.
 const mappedChunks = 64
+
+// hugePage is the least length of a huge page, in octets, on the systems that have them for memory like this.
+const hugePage = 2 << 20
 
 // chunks is where a Memory has its chunks from: memory of the system, in huge pages where it has them, and not the heap of Go, whose
 // pages are small. A command of 1 MiB touches 256 of those, each of which the processor has to look up. (The race detector
@@ -43,15 +47,16 @@ func (c *chunks) get() *chunk {
 
 // grow maps more. mu is held.
 func (c *chunks) grow() error {
-	const size = mappedChunks * memoryChunk
+	const size = mappedChunks*memoryChunk + hugePage
 	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return err
 	}
 	_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // a kernel without them has small pages
 	c.mapped = append(c.mapped, b)
-	for off := size - memoryChunk; off >= 0; off -= memoryChunk { // neighbours, which share a huge page, are used one after the other
-		c.spare = append(c.spare, (*chunk)(b[off:]))
+	first := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) % hugePage
+	for i := mappedChunks - 1; i >= 0; i-- { // neighbours, which share a huge page, are used one after the other
+		c.spare = append(c.spare, (*chunk)(b[int(first)+i*memoryChunk:]))
 	}
 	return nil
 }
