@@ -95,6 +95,6 @@ func TestHOST_3_Rejects(t *testing.T) {
 	require.EqualError(t, ParseReject([]byte{0, 0, 10, 1}), "nvme: the target rejected the connection: status 266")
 	for _, b := range [][]byte{nil, {0}, {0, 0, 3}, {1, 0, 3, 0}, {0, 0, 0, 0}} {
 		require.Equal(t, RejectError{}, ParseReject(b))
-		require.EqualError(t, ParseReject(b), "nvme: the target rejected the connection without a reason")
+		require.EqualError(t, ParseReject(b), "nvme: the target rejected the connection without a reason, as one does that wants authentication")
 	}
 }

@@ -56,7 +56,7 @@ type RejectError struct {
 
 func (e RejectError) Error() string {
 	if e.Status == 0 {
-		return "nvme: the target rejected the connection without a reason"
+		return "nvme: the target rejected the connection without a reason, as one does that wants authentication"
 	}
 	return fmt.Sprintf("nvme: the target rejected the connection: %v", e.Status)
 }
