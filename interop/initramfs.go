@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,7 +48,7 @@ var devPackages = []string{"libibverbs-dev", "librdmacm-dev"}
 //go:embed init.sh
 var initScript []byte
 
-// userland unpacks the guest's programs, of a release of Debian, and compiles peer.c, unless the cache has
+// userland unpacks the guest's programs, of a release of Debian, and compiles those in C, unless the cache has
 // them already, and returns the folder.
 func userland(ctx context.Context, cache, release string, sys *guestSystem) (string, error) {
 	a, err := aptOf(ctx, cache, release)
@@ -74,7 +74,7 @@ func userland(ctx context.Context, cache, release string, sys *guestSystem) (str
 	stamp := filepath.Join(dir, "made-from")
 	made := fmt.Sprintf("%q\n", files)
 	if was, err := os.ReadFile(stamp); err == nil && string(was) == made {
-		return dir, compilePeer(ctx, dir)
+		return dir, compile(ctx, dir)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return "", err
@@ -88,7 +88,7 @@ func userland(ctx context.Context, cache, release string, sys *guestSystem) (str
 	if err := os.WriteFile(stamp, []byte(made), 0o644); err != nil {
 		return "", err
 	}
-	return dir, compilePeer(ctx, dir)
+	return dir, compile(ctx, dir)
 }
 
 // mergeUsr makes the links of a system whose programs and libraries are below usr, as packages of Debian 13 have them.
@@ -104,18 +104,27 @@ func mergeUsr(dir string) error {
 	return nil
 }
 
-//go:embed peer.c
-var peerSource []byte
+//go:embed peer.c echoserver.c
+var sources embed.FS
 
-func compilePeer(ctx context.Context, dir string) error {
-	src := filepath.Join(dir, "peer.c")
-	if err := os.WriteFile(src, peerSource, 0o644); err != nil {
-		return err
+// compile compiles the programs in C of the lab.
+func compile(ctx context.Context, dir string) error {
+	for _, name := range []string{"peer", "echoserver"} {
+		text, err := sources.ReadFile(name + ".c")
+		if err != nil {
+			return err
+		}
+		src := filepath.Join(dir, name+".c")
+		if err := os.WriteFile(src, text, 0o644); err != nil {
+			return err
+		}
+		if err := run(ctx, "", "gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-I", filepath.Join(dir, "usr/include"),
+			"-o", filepath.Join(dir, "usr/bin", name), src, "-L", filepath.Join(dir, libraryDirs[1]), "-L", filepath.Join(dir, libraryDirs[0]),
+			"-Wl,--allow-shlib-undefined,--as-needed", "-lrdmacm", "-libverbs"); err != nil {
+			return err
+		}
 	}
-	lib := filepath.Join(dir, libraryDirs[1])
-	return run(ctx, "", "gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-I", filepath.Join(dir, "usr/include"),
-		"-o", filepath.Join(dir, "usr/bin/peer"), src, "-L", lib, "-L", filepath.Join(dir, libraryDirs[0]),
-		"-Wl,--allow-shlib-undefined", "-lrdmacm", "-libverbs")
+	return nil
 }
 
 // buildInitramfs puts the guest's system together and writes it to file.

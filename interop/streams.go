@@ -8,7 +8,7 @@ var streamsSystem = guestSystem{
 	initramfs: "initramfs-streams",
 	packages:  append(slices.Clone(matrixSystem.packages), "iperf3", "libiperf0"),
 	programs: append(slices.Clone(matrixSystem.programs),
-		"usr/bin/rstream", "usr/bin/riostream", "usr/bin/rcopy", "usr/bin/iperf3", "usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"),
+		"usr/bin/rstream", "usr/bin/riostream", "usr/bin/rcopy", "usr/bin/iperf3", "usr/bin/echoserver", "usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"),
 	modules: matrixSystem.modules,
 	ours: map[string]string{
 		"rcopy":  "examples/rcopy",

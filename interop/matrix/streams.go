@@ -105,13 +105,32 @@ func (e *rstreamEnd) receive(n int) error {
 
 // runs goes through a run, as the client or the server.
 func (e *rstreamEnd) runs(client bool, r rstreamRun) error {
-	there, back := e.receive, e.send
-	if client {
-		there, back = back, there
+	if err := e.syncs(client); err != nil {
+		return err
 	}
+	return e.exchanges(client, r)
+}
+
+// directions are what each message of a client's, and each of a server's, is for this end.
+func (e *rstreamEnd) directions(client bool) (there, back func(int) error) {
+	if client {
+		return e.send, e.receive
+	}
+	return e.receive, e.send
+}
+
+// syncs is what a run begins with.
+func (e *rstreamEnd) syncs(client bool) error {
+	there, back := e.directions(client)
 	if err := errors.Join(there(syncLen), back(syncLen)); err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
+	return nil
+}
+
+// exchanges is the rest of it.
+func (e *rstreamEnd) exchanges(client bool, r rstreamRun) error {
+	there, back := e.directions(client)
 	for i := range r.iterations {
 		for k, step := range []func(int) error{there, back} {
 			for n := range r.count {

@@ -18,6 +18,7 @@ func streamLifeCases() []Case {
 	return slices.Concat(
 		inBothRoles(Case{Name: "kill/siw-50", Limit: 6 * time.Minute, Wire: torn}, (*T).streamKills),
 		inBothRoles(Case{Name: "kill/siw-5", Core: true, Wire: torn}, func(t *T, cfg *rsocket.Config) { t.killsRstream(cfg, 5) }),
+		inBothRoles(Case{Name: "kill/ours-50", Limit: 6 * time.Minute, Wire: torn}, (*T).bridgeKills),
 		inBothRoles(Case{Name: "connections/200", Limit: 6 * time.Minute}, (*T).streamConnections),
 	)
 }
@@ -54,6 +55,58 @@ func (t *T) killsRstream(cfg *rsocket.Config, times int) {
 		require.NotErrorIs(t, err, rsocket.ErrProtocol)
 		_ = e.Close() // it has failed already
 	}
+}
+
+// bridgeKills kills our end in the middle of traffic, which is that of a bridge then, again and again: the next rstream is served. One that
+// sends is told by librdmacm; one that waits for octets is told late or never (up to version 61).
+func (t *T) bridgeKills(cfg *rsocket.Config) {
+	endless, whole := rstreamRun{4096, 1000, 100000}, rstreamRun{1000, 100, 5}
+	told := 0
+	for i := range deaths {
+		p, bridge, e := t.rstreamBehindBridge(cfg, endless)
+		stop := t.bounds(e)
+		require.NoError(t, e.syncs(t.Role == Initiator), "round %d; rstream said %q", i, p.lastWords())
+		ran := make(chan error, 1)
+		go func() { ran <- e.exchanges(t.Role == Initiator, endless) }()
+		time.Sleep(time.Duration(rand.IntN(200_000)) * time.Microsecond)
+		require.True(t, p.running(), "round %d: it goes on; it said %q", i, p.lastWords())
+		bridge.kill()
+		require.Error(t, <-ran)
+		if t.endsWithin(p.done, 100*time.Millisecond) {
+			require.Error(t, p.err, "round %d", i)
+			told++
+		}
+		p.kill()
+		stop()
+		_ = e.Close() // it has failed already
+	}
+	t.figure("rstream was told %d times of %d", told, deaths)
+	p, _, e := t.rstreamBehindBridge(cfg, whole)
+	defer t.bounds(e)()
+	require.NoError(t, e.runs(t.Role == Initiator, whole), "rstream said %q", p.lastWords())
+	require.NoError(t, e.ends())
+	p.succeed()
+}
+
+// rstreamBehindBridge starts rstream at siw's end and a bridge at ours, and returns the connection of TCP behind that.
+func (t *T) rstreamBehindBridge(cfg *rsocket.Config, r rstreamRun) (p, bridge *process, e *rstreamEnd) {
+	const port, local = rstreamPort, "127.0.0.1:" + rstreamPort
+	if t.Role == Responder {
+		l, err := net.Listen("tcp", local)
+		require.NoError(t, err)
+		defer l.Close()
+		bridge = t.ours(bridgeProgram, append(flagsOf(cfg), "in", OurIP+":"+port, local)...)
+		bridge.says("listening")
+		p = t.siw("rstream", append([]string{"-s", OurIP}, r.args()...)...)
+		return p, bridge, t.accepts(l, p)
+	}
+	p = t.siw("rstream", r.args()...)
+	p.listeningAt(true, 7471)
+	bridge = t.ours(bridgeProgram, append(flagsOf(cfg), "out", local, PeerIP+":"+port)...)
+	bridge.says("listening")
+	c, err := net.Dial("tcp", local)
+	require.NoError(t, err)
+	return p, bridge, newRstreamEnd(c)
 }
 
 // streamConnections has 200 connections, 16 at a time, each of which is used and ended.

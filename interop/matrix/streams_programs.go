@@ -1,7 +1,13 @@
 package matrix
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,7 +49,7 @@ func streamProgramCases() []Case {
 		c := Case{Name: "iperf3/" + r.name, Role: Responder, Core: r.core, Limit: 3 * time.Minute}
 		all = append(all, crcOnOff(c, func(t *T, cfg *rsocket.Config) { t.iperf3(cfg, r.args) })...)
 	}
-	return all
+	return append(all, crcOnOff(Case{Name: "echo/connections", Role: Initiator, Core: true}, (*T).echo)...)
 }
 
 // flagsOf are those of our programs.
@@ -99,4 +105,53 @@ func (t *T) iperf3(cfg *rsocket.Config, args []string) {
 			t.figure("%s", strings.TrimSpace(line))
 		}
 	}
+}
+
+// echo has plain clients of TCP reach a server of stream sockets under librspreload, through our bridge.
+func (t *T) echo(cfg *rsocket.Config) {
+	const clients, port = 4, "7700"
+	server := t.siwWith([]string{preload}, "echoserver", port)
+	server.listeningAt(true, 7700)
+	bridge := t.ours(bridgeProgram, append(flagsOf(cfg), "out", "127.0.0.1:"+port, PeerIP+":"+port)...)
+	bridge.says("listening")
+	for _, size := range []int{1, 64<<10 + 1, 4 << 20} {
+		ended := make(chan error, clients)
+		for range clients {
+			go func() { ended <- echoes(t.Ctx, "127.0.0.1:"+port, size) }()
+		}
+		for range clients {
+			require.NoError(t, <-ended, "%d octets; the server said %q, the bridge %q", size, server.lastWords(), bridge.lastWords())
+		}
+	}
+	require.True(t, server.running(), "the server goes on; it said %q", server.lastWords())
+	require.True(t, bridge.running(), "the bridge goes on; it said %q", bridge.lastWords())
+	require.NoError(t, bridge.cmd.Process.Signal(syscall.SIGTERM))
+	bridge.succeed()
+}
+
+// echoes sends so many octets over TCP, ends its half, and compares what comes back until the end.
+func echoes(ctx context.Context, addr string, size int) error {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
+	octets := make([]byte, size)
+	for i := range octets {
+		octets[i] = byte(rand.Uint32())
+	}
+	sent := make(chan error, 1)
+	go func() {
+		_, err := c.Write(octets)
+		sent <- errors.Join(err, c.(*net.TCPConn).CloseWrite())
+	}()
+	back, err := io.ReadAll(c)
+	if err := errors.Join(err, <-sent); err != nil {
+		return err
+	}
+	if !bytes.Equal(octets, back) {
+		return fmt.Errorf("%d octets came back, not the %d that were sent", len(back), size)
+	}
+	return nil
 }

@@ -90,7 +90,7 @@ func (t *T) asks(cfg *rsocket.Config, p *process) (*rstreamEnd, error) {
 }
 
 // accepts waits for a connection of the program at siw's end, as long as that runs.
-func (t *T) accepts(l *rsocket.Listener, p *process) *rstreamEnd {
+func (t *T) accepts(l net.Listener, p *process) *rstreamEnd {
 	type accepted struct {
 		c   net.Conn
 		err error

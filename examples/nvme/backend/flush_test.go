@@ -76,7 +76,7 @@ func TestNVME_67_AWriteUnderWayIsForTheNextSync(t *testing.T) {
 }
 
 func TestNVME_69_FailedSync(t *testing.T) {
-	for what, errno := range map[string]error{"EIO": syscall.EIO, "ENOSPC": syscall.ENOSPC, "EINVAL": syscall.EINVAL} {
+	for what, errno := range map[string]error{"EIO": syscall.EIO, "ENOSPC": syscall.ENOSPC, "EINVAL": syscall.EINVAL, "ENOMEM": syscall.ENOMEM} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { failedSync(t, errno) })
 		})
