@@ -32,7 +32,7 @@ func streamProgramCases() []Case {
 	// librdmacm's rcopy takes no empty file to send: it maps it.
 	empty := Case{Name: "rcopy/0", Role: Initiator}
 	all = append(all, crcOnOff(empty, func(t *T, cfg *rsocket.Config) { t.rcopy(cfg, 0) })...)
-	for _, size := range []int{1, 64<<10 - 1, 64 << 10, 64<<10 + 1, 16 << 20} {
+	for _, size := range []int{1, 64<<10 - 1, 64 << 10, 64<<10 + 1, 64 << 20} {
 		name := "rcopy/" + strconv.Itoa(size)
 		all = append(all, inBothRoles(Case{Name: name, Core: size == 64<<10+1}, func(t *T, cfg *rsocket.Config) { t.rcopy(cfg, size) })...)
 	}
@@ -41,9 +41,9 @@ func streamProgramCases() []Case {
 		args []string
 		core bool
 	}{
-		{"there", []string{"-n", "20M"}, true},
-		{"back", []string{"-n", "20M", "-R"}, true},
-		{"parallel", []string{"-n", "20M", "-P", "4"}, false},
+		{"there", []string{"-n", "50M"}, true},
+		{"back", []string{"-n", "50M", "-R"}, true},
+		{"parallel", []string{"-n", "50M", "-P", "4"}, false},
 		{"both-ways", []string{"-t", "3", "--bidir"}, false},
 	} {
 		c := Case{Name: "iperf3/" + r.name, Role: Responder, Core: r.core, Limit: 3 * time.Minute}
