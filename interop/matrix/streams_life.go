@@ -94,7 +94,7 @@ func (t *T) rstreamBehindBridge(cfg *rsocket.Config, r rstreamRun) (p, bridge *p
 	if t.Role == Responder {
 		l, err := net.Listen("tcp", local)
 		require.NoError(t, err)
-		defer l.Close()
+		defer func() { _ = l.Close() }()
 		bridge = t.ours(bridgeProgram, append(flagsOf(cfg), "in", OurIP+":"+port, local)...)
 		bridge.says("listening")
 		p = t.siw("rstream", append([]string{"-s", OurIP}, r.args()...)...)

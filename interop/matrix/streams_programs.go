@@ -135,7 +135,7 @@ func echoes(ctx context.Context, addr string, size int) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
 	octets := make([]byte, size)
 	for i := range octets {
