@@ -129,6 +129,29 @@ func TestNVME_4_HostsThatAnswerNoReads(t *testing.T) {
 	})
 }
 
+// TestNVME_83_AcceptThatFails: where the RNIC has no QP left, nothing remains of the connection.
+func TestNVME_83_AcceptThatFails(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		const most = 3 // CQs
+		rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxQP: 1, MaxCQ: most}})
+		require.NoError(t, err)
+		w := newWorld(t, "pipe", &Config{RNIC: rnic}, nil)
+		t.Cleanup(func() {
+			require.NoError(t, w.target.Close())
+			require.NoError(t, rnic.Close())
+		})
+		w.reply(w.raw(), linux(0, 32))
+		_, err = w.raw().Write(linux(0, 32))
+		require.NoError(t, err)
+		require.EqualValues(t, 1, w.settled().Queues)
+		for range most - 1 {
+			cq, err := rnic.CreateCQ(1)
+			require.NoError(t, err, "the first connection has one")
+			defer func() { require.NoError(t, cq.Close()) }()
+		}
+	})
+}
+
 func TestNVME_89_Connections(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", &Config{Limits: Limits{Connections: 2, IOQueues: 1}}, nil)
