@@ -151,7 +151,7 @@ func echoes(ctx context.Context, addr string, size int) error {
 		return err
 	}
 	if !bytes.Equal(octets, back) {
-		return fmt.Errorf("%d octets came back, not the %d that were sent", len(back), size)
+		return fmt.Errorf("the %d octets that came back are not the %d that were sent", len(back), size)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func rstreamCases() (all []Case) {
 	})...)
 	own := Case{Name: "rstream/own", Limit: 15 * time.Minute, NoCapture: true}
 	all = append(all, inBothRoles(own, func(t *T, cfg *rsocket.Config) { t.rstreamOwn(cfg, false) })...)
-	// Every size takes an hour: with the CRC in one role, without it in the other.
+	// Every size takes 20 minutes, or more than an hour beside other work: with the CRC in one role, without it in the other.
 	own = Case{Name: "rstream/all/crc-on/responder", Limit: 2 * time.Hour, NoCapture: true, Role: Responder}
 	own.Run = func(t *T) { t.rstreamOwn(new(rsocket.Config), true) }
 	all = append(all, own)
