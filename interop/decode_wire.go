@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -12,13 +13,14 @@ import (
 
 // checkWire compares what our end has sent in a case with what the case expects.
 func checkWire(dir string, c *matrix.Case) error {
-	f, err := os.Open(filepath.Join(dir, matrix.CaptureFile))
+	expected := c.Expected()
+	b, err := os.ReadFile(filepath.Join(dir, matrix.CaptureFile))
 	if err != nil {
 		return err
 	}
-	sent, err := wire.Read(f, matrix.OurIP, matrix.OurIP6)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = c.Expected().Check(sent)
+	sent, err := wire.Read(bytes.NewReader(b), matrix.OurIP, matrix.OurIP6)
+	if err == nil {
+		err = errors.Join(expected.Check(sent), expected.Upper.CheckAnswers(bytes.NewReader(b), matrix.OurIP, matrix.OurIP6))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", matrix.CaptureFile, err)

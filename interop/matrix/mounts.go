@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/interop/wire"
 )
 
 // mountCases is the table of cases in which Linux mounts file systems of ours, and of our client of Linux's. The numbers are those of the test plans.
@@ -22,6 +24,15 @@ const (
 	mountOctets  = 1500000
 	mountNames   = 40
 )
+
+// serving joins lists of cases in which we serve a protocol, whose answers are checked in the captures.
+func serving(u wire.Upper, lists ...[]Case) []Case {
+	all := slices.Concat(lists...)
+	for i := range all {
+		all[i].Wire.Upper = u
+	}
+	return all
+}
 
 // setUpMounts makes the wire for the cases of mounts.
 func setUpMounts() error { return setUpFirst("modprobe -a 9p 9pnet_rdma nfsv3 rpcrdma") }

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/interop/wire"
 )
 
 // mount9PCases are the cases of 9P over RDMA.
@@ -27,7 +28,7 @@ func mount9PCases() []Case {
 	loose.NoCapture = true
 	none := c("4/fio", 5)
 	none.NoCapture = true
-	return slices.Concat(
+	return serving(wire.NineP,
 		crcBoth(files, (*T).mount9P),
 		crcBoth(c("2/sizes", 5), (*T).sizes9P),
 		crcBoth(c("3/depths", 5), (*T).depths9P),

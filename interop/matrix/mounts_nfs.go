@@ -6,11 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/interop/wire"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // mountNFSCases are the cases of NFS over RPC over RDMA.
 func mountNFSCases() []Case {
 	fio := Case{Name: "nfs/6/fio", Role: Responder, Limit: 5 * time.Minute, NoCapture: true}
-	return slices.Concat(
+	return serving(wire.RPC,
 		crcBoth(Case{Name: "nfs/1/files", Role: Responder, Core: true}, (*T).mountNFS),
 		crcBoth(Case{Name: "nfs/2/sizes", Role: Responder, Limit: 5 * time.Minute}, (*T).sizesNFS),
 		crcBoth(Case{Name: "nfs/3/rsize", Role: Responder, Limit: 5 * time.Minute}, (*T).transfersNFS),

@@ -24,6 +24,8 @@ type Expect struct {
 	// RTR: there are connections on which the two ends have agreed on a ready-to-receive
 	// message, and on each of them it is of this kind; nil: there are none.
 	RTR *Opcode
+	// Upper is the protocol that the end serves; its answers are checked by CheckAnswers.
+	Upper Upper
 }
 
 // Check compares what was sent with what is expected. Where something is expected and nothing

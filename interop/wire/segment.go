@@ -36,6 +36,7 @@ type segment struct {
 	op      Opcode
 	tagged  bool
 	last    bool   // of its message
+	stag    uint32 // tagged
 	queue   uint32 // untagged
 	payload []byte // after the header of DDP
 }
@@ -82,7 +83,7 @@ func readSegment(b []byte) (s segment, err error) {
 	}
 	s.tagged, s.last, s.op = b[0]&0x80 != 0, b[0]&0x40 != 0, Opcode(b[1]&0x0f)
 	if s.tagged {
-		s.payload = b[taggedHeader:]
+		s.stag, s.payload = binary.BigEndian.Uint32(b[2:]), b[taggedHeader:]
 		return s, nil
 	}
 	if len(b) < untaggedHeader {

@@ -65,6 +65,11 @@ func weBegin(request, reply string, sent ...string) talk {
 
 // read makes a capture of the talks and reads it.
 func read(t *testing.T, talks ...talk) (*Sent, error) {
+	return Read(captureOf(t, talks...), us, "fd00::1")
+}
+
+// captureOf makes a capture of the talks.
+func captureOf(t *testing.T, talks ...talk) *bytes.Buffer {
 	var file bytes.Buffer
 	w, err := pcap.NewWriter(&file)
 	require.NoError(t, err)
@@ -80,7 +85,7 @@ func read(t *testing.T, talks ...talk) (*Sent, error) {
 			require.NoError(t, w.WriteSegment(time.Unix(0, 0), &s))
 		}
 	}
-	return Read(&file, us, "fd00::1")
+	return &file
 }
 
 func TestTerminateControl(t *testing.T) {
