@@ -59,13 +59,10 @@ func (u Upper) answers(b []byte) (count int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	check := func([]byte) error { return nil }
 	written := make(map[uint32]uint64) // octets, by STag, of chunks whose answer has not come
-	switch u {
-	case NineP:
-		check = (&nineP{}).check
-	case RPC:
-		check = func(msg []byte) error { return checkChunks(msg, written) }
+	check := func(msg []byte) error { return checkChunks(msg, written) }
+	if u == NineP {
+		check = new(nineP).check
 	}
 	var msg []byte
 	for _, s := range segments {
