@@ -26,7 +26,7 @@ const (
 	RPC
 )
 
-// CheckAnswers checks what an end has sent as a server. Its first connection must have answers.
+// CheckAnswers checks what an end has sent as a server. That there are no answers at all is an error.
 func (u Upper) CheckAnswers(capture io.Reader, end ...string) error {
 	streams, err := pcap.Streams(capture)
 	if err != nil || u == NoUpper {

@@ -39,7 +39,7 @@ func (b *bench) compare(usage func() (peer.Usage, error), all ...*contest.Conten
 	return nil
 }
 
-// What a run may allocate that is not for its operations: the question for the usage, the runtime, and the epoll set
+// What a run may allocate that is not for its operations: the question for the usage, what the runtime makes, and the epoll set
 // that a connection opens when it becomes busy again. Those are about ten objects, and twenty for a set.
 const (
 	otherAllocs     = 10
