@@ -188,3 +188,27 @@ func TestDDP_35_SourceOfManyPiecesIsGathered(t *testing.T) {
 	}
 	require.Equal(t, all, got, "memory, a Buffer and memory again, in order")
 }
+
+// TestDDP_35_OctetsOfABufferStayUntilTheyAreSent: long segments of a Buffer are read into memory to which the batch refers, and
+// which is not used for others before the batch is out.
+func TestDDP_35_OctetsOfABufferStayUntilTheyAreSent(t *testing.T) {
+	const room = chunkLent
+	all := octets(3*room + 100)
+	file, err := stag.NewTable().RegisterBuffer(&scriptBuffer{mem: all}, stag.Options{Access: stag.LocalWrite, Scope: stag.Scope{PD: 1}})
+	require.NoError(t, err)
+	var s Sender
+	l := &scriptLLP{mulpdu: UntaggedLen + room}
+	for msn := range MSN(2) {
+		emit(t, &s, l, &Message{MSN: msn, Source: []stag.Span{{Region: file, Len: len(all)}}})
+	}
+	require.Equal(t, []bool{false, false, false, true, false, false, false, true}, l.staged, "less than %d octets are copied", room)
+	for i, p := range l.byRef {
+		if at := i % 4 * room; !l.staged[i] {
+			require.True(t, bytes.Equal(all[at:at+room], p[0]), "segment %d", i)
+		}
+	}
+	last := &l.byRef[6][0][0]
+	s.Release()
+	emit(t, &s, l, &Message{MSN: 2, Source: []stag.Span{{Region: file, Len: len(all)}}})
+	require.Same(t, last, &l.byRef[8][0][0], "it is used again")
+}

@@ -21,6 +21,7 @@ type Sender struct {
 	head    [UntaggedLen]byte
 	payload [][]byte
 	queues  []sendQueue
+	lent    []*[]byte // chunks that the batch of the LLP refers to
 }
 
 type sendQueue struct {
@@ -54,7 +55,7 @@ func (s *Sender) queue(qn QN) *sendQueue {
 // Memory goes by reference. It is copied at once if m.Stage is set, and also where
 // the peer may write to it while llp protects segments by a digest: a change between
 // the digest and the wire would look like corruption there. A [stag.Buffer] is read
-// here, into private memory.
+// here, into memory of the Sender, which Release takes back.
 //
 // Emit does not check or pin the regions of m.Source: the caller holds them. An
 // error tells that the message cannot be sent ([ErrTooLong], at the start) or that
@@ -94,6 +95,7 @@ func (s *Sender) Send(llp transport.LLP, m *Message) error {
 		if flushErr := llp.Flush(true); err == nil {
 			err = flushErr
 		}
+		s.Release()
 		if done || err != nil {
 			return err
 		}
@@ -124,22 +126,43 @@ func prefault(llp transport.LLP, payload [][]byte) {
 	}
 }
 
-// chunks are pieces of private memory for reading a segment's payload into.
-var chunks = freelist.List[[]byte]{Retain: 8, New: func() *[]byte { return new([]byte) }}
+// chunks are pieces of private memory for reading a segment's payload into. A batch of
+// 1 MiB refers to some 16 of them.
+var chunks = freelist.List[[]byte]{Retain: 32, New: func() *[]byte { return new([]byte) }}
 
-// emitRead is emitOne for a payload that is not all in memory. The chunk is staged:
-// copying it while it is warm costs less than keeping track of it until the flush.
-// If the batch turns out to be full the octets are read again next time.
-func (s *Sender) emitRead(llp transport.LLP, m *Message, n int, last bool) (bool, error) {
+// chunkLent is from how many octets on a chunk is lent to the batch. For less, copying it
+// while it is warm costs less than a chunk that is occupied until the flush.
+const chunkLent = 16 << 10
+
+// emitRead is emitOne for a payload that is not all in memory. If the batch turns out to be
+// full the octets are read again next time.
+func (s *Sender) emitRead(llp transport.LLP, m *Message, n int, last bool) (ok bool, err error) {
 	chunk := chunks.Get()
-	defer chunks.Put(chunk)
+	stage := n < chunkLent
+	defer func() {
+		if ok && !stage {
+			s.lent = append(s.lent, chunk)
+		} else {
+			chunks.Put(chunk)
+		}
+	}()
 	*chunk = slices.Grow((*chunk)[:0], n)
 	p := (*chunk)[:n]
 	if err := stag.ReadAt(m.Source, p, m.sent); err != nil {
 		return false, fmt.Errorf("ddp: reading the payload at octet %d: %w", m.sent, err)
 	}
 	s.payload = append(s.payload[:0], p)
-	ok := llp.Append(m.header(s.head[:0], last), s.payload, true)
+	ok = llp.Append(m.header(s.head[:0], last), s.payload, stage)
 	clear(s.payload)
 	return ok, nil
+}
+
+// Release takes back the memory into which Emit has read Buffers. The batch of the LLP must not
+// refer to it any more: it was flushed, or what it referred to was copied (LLP.Stage).
+func (s *Sender) Release() {
+	for i, chunk := range s.lent {
+		chunks.Put(chunk)
+		s.lent[i] = nil
+	}
+	s.lent = s.lent[:0]
 }

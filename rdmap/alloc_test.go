@@ -136,6 +136,37 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// TestARCH_1_MemoryForABufferIsUsedAgain: the octets of a Buffer are read into memory that the batch needs until it has left, or
+// until what is left of it was copied.
+func TestARCH_1_MemoryForABufferIsUsedAgain(t *testing.T) {
+	skipUnderRace(t)
+	const size = 32 << 10
+	table, q := stag.NewTable(), new(quiet)
+	file, err := table.RegisterBuffer(&longBuffer{size: size}, stag.Options{Access: stag.RemoteRead, Scope: alice})
+	require.NoError(t, err)
+	s, llp := New(Config{Table: table, Scope: alice, IRD: 4, Receives: q, Events: q}), &scriptLLP{mulpdu: size + 100, discard: true}
+	in, msn := readRequestOf(0, ReadRequest{Sink: target, Size: size, Src: RemoteAddr{file.STag(), 0}}), ddp.MSN(0)
+	for how, op := range map[string]func(){
+		"it has left": func() { cycle(s, llp) },
+		"it was copied": func() {
+			llp.flush = transport.ErrAgain
+			_, err := s.Fill(llp)
+			require.NoError(t, err)
+			require.ErrorIs(t, s.Flush(llp), transport.ErrAgain)
+			require.True(t, llp.kept)
+			llp.flush = nil
+		},
+	} {
+		require.Zero(t, testing.AllocsPerRun(100, func() {
+			msn++
+			ddp.UntaggedHeader{Last: true, RsvdULP: OpReadRequest.control(), QN: QNRequest, MSN: msn}.Append(in[:0])
+			require.NoError(t, s.Segment(uint64(msn)-1, in))
+			s.BatchDone()
+			op()
+		}), how)
+	}
+}
+
 func BenchmarkSend64(b *testing.B) {
 	s, llp, _ := steady(b)
 	payload := []byte(octets(64))

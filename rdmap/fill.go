@@ -226,6 +226,7 @@ func (s *Stream) Flush(llp transport.LLP) error {
 	}
 	if errors.Is(err, transport.ErrAgain) || errors.Is(err, transport.ErrFenced) {
 		llp.Stage()
+		f.sender.Release()
 	}
 	for i, r := range f.pinned {
 		r.Unpin()
@@ -238,6 +239,7 @@ func (s *Stream) Flush(llp transport.LLP) error {
 // Flushed reports that the LLP has accepted everything that was filled, so that Sends and
 // Writes complete (RFC 5040 section 5.5 rule 14).
 func (s *Stream) Flushed() {
+	s.fill.sender.Release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sq.flush = s.sq.filled
