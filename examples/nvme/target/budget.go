@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
 )
 
 // A budget bounds the octets of the buffers that are in use, on one queue and on all. Tasks for which there are none wait:
@@ -28,12 +30,25 @@ func (b *budget) init(t *Target) {
 	b.timer.Stop()
 }
 
+// aheadMost is how many octets of buffers a queue has at most when it fills one with what is in memory: while one is sent the next
+// is filled. With more of them the memory of a buffer is not in a cache any more when its turn comes again.
+const aheadMost = 2 << 20
+
+// mostOf is how many octets the queue of a task may have with its buffer.
+func (b *budget) mostOf(tk *task, size int64) int64 {
+	if tk.do == model.DoExecute && backend.Describe(handleOf(tk.op.Namespace).medium()).Immediate { // it is a read
+		return min(b.perQueue, max(aheadMost, size))
+	}
+	return b.perQueue
+}
+
 // take accounts for a buffer of a task. If it returns false, the task waits, and the budget goes on with it.
 func (b *budget) take(tk *task, n int) bool {
 	q, size := tk.q, int64(sizeOf(n))
+	tk.most = b.mostOf(tk, size)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if q.wants.empty() && b.fits(q, size) && (len(b.waiting) == 0 || !b.starved()) {
+	if q.wants.empty() && q.held+size <= tk.most && b.used+size <= b.total && (len(b.waiting) == 0 || !b.starved()) {
 		b.grant(q, size)
 		return true
 	}
@@ -47,14 +62,9 @@ func (b *budget) take(tk *task, n int) bool {
 	return false
 }
 
-// fits tells whether there is room for so many octets more. mu is held.
-func (b *budget) fits(q *queue, size int64) bool {
-	return q.held+size <= b.perQueue && b.used+size <= b.total
-}
-
 // starved tells whether a queue waits because of the others: it would not get what another one took before. mu is held.
 func (b *budget) starved() bool {
-	return slices.ContainsFunc(b.waiting, func(q *queue) bool { return q.held+sizeOfNext(q) <= b.perQueue })
+	return slices.ContainsFunc(b.waiting, func(q *queue) bool { return q.held+sizeOfNext(q) <= q.wants.first.most })
 }
 
 func sizeOfNext(q *queue) int64 { return int64(sizeOf(q.wants.first.needs())) }
@@ -84,7 +94,7 @@ func (b *budget) next() (granted taskList) {
 		q := b.waiting[i]
 		size := sizeOfNext(q)
 		switch {
-		case q.held+size > b.perQueue:
+		case q.held+size > q.wants.first.most:
 			i++
 			continue
 		case b.used+size > b.total:

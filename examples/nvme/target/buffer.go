@@ -13,7 +13,7 @@ import (
 const (
 	leastBits = 12                 // 4 KiB
 	classes   = 23 - leastBits + 1 // up to 8 MiB, the largest MDTS
-	retained  = 256 << 10          // octets of idle buffers that a queue keeps registered, at most
+	retained  = 2 << 20            // octets of idle buffers that a queue keeps registered, at most
 	leastSize = 1 << leastBits     // octets
 )
 

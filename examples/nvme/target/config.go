@@ -79,7 +79,8 @@ type Limits struct {
 	QueueEntries int // of an I/O queue: 128
 
 	// Octets of buffers. Receives are besides them: each entry of each queue has one, or the SRQ, of the length of
-	// a command and Config.InCapsule.
+	// a command and Config.InCapsule. Of QueueMemory, reads of a back end that waits for nothing (backend.Traits.Immediate)
+	// have 2 MiB, or one command.
 	QueueMemory int // of data that is under way on one queue: 8 MiB
 	Memory      int // of data that is under way on all queues: 512 MiB
 	Idle        int // that are kept for more data: a quarter of Memory; negative: none

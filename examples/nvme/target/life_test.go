@@ -89,6 +89,7 @@ func TestNVME_89_MemoryBudget(t *testing.T) {
 		for range 3 {
 			late = append(late, q.send(rw(capsule.OpRead, 300, 1, kept(q.writable(got[:lba])))))
 		}
+		require.EqualValues(t, 2<<20, w.settled().Memory, "what the queue may have")
 		require.Equal(t, capsule.Success, other.read(300, make([]byte, big)).Status, "another queue has memory left")
 		for _, cid := range late {
 			require.Equal(t, capsule.StatusBusy, q.wait(cid).Status)
@@ -107,6 +108,36 @@ func TestNVME_89_MemoryBudget(t *testing.T) {
 		require.Equal(t, capsule.Success, other.wait(third).Status)
 		require.Equal(t, capsule.Success, other.wait(waits).Status)
 	})
+}
+
+// TestNVME_89_ReadsOfMemory: of a back end that waits for nothing a queue reads no more than 2 MiB ahead of what is sent, or one
+// command. Others are to have as much to do at a time as they may.
+func TestNVME_89_ReadsOfMemory(t *testing.T) {
+	for _, c := range []struct {
+		waits bool
+		mdts  int
+		want  int64
+	}{{false, 8, 2 << 20}, {false, 10, 4 << 20}, {true, 8, 8 << 20}} {
+		virtual(t, func(t *testing.T) {
+			var b backend.Backend
+			if c.waits {
+				b = fakeOf(t)
+			}
+			w := newWorld(t, "pipe", &Config{MDTS: c.mdts}, b)
+			q := newHost(t, w.addr).connect(1).io[0]
+			n := capsule.PageSize << c.mdts
+			sgl := kept(q.writable(make([]byte, n)))
+			for range 20 {
+				q.send(rw(capsule.OpRead, 0, n/lba, sgl))
+			}
+			for range 20 {
+				a, err := q.next()
+				require.NoError(t, err)
+				require.Equal(t, capsule.Success, a.Status)
+			}
+			require.Equal(t, c.want, w.target.Stats().MostMemory)
+		})
+	}
 }
 
 func TestNVME_84_LostQueues(t *testing.T) {

@@ -22,6 +22,7 @@ type task struct {
 	buf      *buffer
 	ctrl     *model.Controller // DoFlush, which is no command: only t, ref and op are set besides
 	turn     bool              // it is carried out in the turn of the queue
+	most     int64             // octets of the budget that its queue may have with its buffer
 	deadline time.Duration     // while it waits for a buffer
 	next     *task             // of a taskList
 }
