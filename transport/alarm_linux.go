@@ -4,7 +4,9 @@ package transport
 
 import (
 	"os"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -53,7 +55,7 @@ func (p *Poller) setLook(d time.Duration) {
 	_ = p.alarm.set() // never fails for a timerfd
 }
 
-// set sets the timer to the earlier of the two times.
+// set sets the timer to the earlier of the two times. The scheduler is not told of the call.
 func (a *alarm) set() error {
 	next := a.at
 	if next == 0 || a.look != 0 && a.look < next {
@@ -63,7 +65,11 @@ func (a *alarm) set() error {
 		return nil
 	}
 	in := unix.ItimerSpec{Value: unix.NsecToTimespec(max(next-now(), 1))}
-	return os.NewSyscallError("timerfd_settime", unix.TimerfdSettime(a.fd, 0, &in, nil))
+	_, _, e := syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(a.fd), 0, uintptr(unsafe.Pointer(&in)), 0, 0, 0)
+	if e != 0 {
+		return os.NewSyscallError("timerfd_settime", e)
+	}
+	return nil
 }
 
 // open adds a timer to the epoll set. The timer is created together with the Poller, because
@@ -73,7 +79,7 @@ func (a *alarm) open(epfd int) error {
 	if err != nil {
 		return os.NewSyscallError("timerfd_create", err)
 	}
-	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: alarmSlot}
+	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: alarmSlot} // once for each time that it expires, without a read
 	if err := unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
 		_ = unix.Close(fd)
 		return os.NewSyscallError("epoll_ctl", err)
@@ -82,12 +88,9 @@ func (a *alarm) open(epfd int) error {
 	return nil
 }
 
-// ring clears the event of the timer, and adds the calls that are due to p.ready. The mutex of
-// the Poller must be held.
+// ring adds the calls that are due to p.ready. The mutex of the Poller must be held.
 func (p *Poller) ring() {
 	a := &p.alarm
-	var expirations [8]byte
-	_, _ = unix.Read(a.fd, expirations[:]) // fails if the timer was set again meanwhile
 	t := now()
 	if a.at != 0 && a.at <= t {
 		a.at = 0

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -147,16 +148,13 @@ func (p *Poller) watch() {
 
 // wait fetches events. If there are none it returns false, and the runtime parks the
 // goroutine until there are some. The runtime's poller is edge-triggered, so wait must not
-// return false after a fetch that returned events.
+// return false after a fetch that returned events. The scheduler is not told of the call, which
+// does not wait: each time it is told after the process was idle, its monitor thread wakes, and
+// then looks at all processors every 20 microseconds for a while.
 func (p *Poller) wait(fd uintptr) bool {
-	for {
-		n, err := unix.EpollWait(int(fd), p.events[:], 0)
-		if err == unix.EINTR {
-			continue
-		}
-		p.count = max(n, 0)
-		return n != 0
-	}
+	n, e := do(false, unix.SYS_EPOLL_PWAIT, fd, unsafe.Pointer(&p.events[0]), uintptr(len(p.events)), 0)
+	p.count = n
+	return n != 0 || e != 0
 }
 
 // collect moves the calls for the fetched events and the kicked callbacks to p.told and p.ready.
