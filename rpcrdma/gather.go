@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"sync"
+
+	"github.com/goiwarp/iwarp/internal/blockcopy"
 )
 
 // errNoCall is the error of a reply that answers no call.
@@ -118,7 +120,7 @@ func (r *records) begin(n int) (*outgoing, error) {
 func (w *writing) keep(p []byte) {
 	switch {
 	case w.o != nil:
-		w.at += copy(w.o.message()[w.at:], p)
+		w.at += blockcopy.Copy(w.o.message()[w.at:], p)
 	case !w.excess:
 		w.octets = append(w.octets, p...)
 	case len(w.octets) < 4:

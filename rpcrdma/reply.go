@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/goiwarp/iwarp/internal/blockcopy"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/plan"
 )
 
@@ -48,7 +49,7 @@ func (k *Call) Reply(ctx context.Context, msg ...[]byte) error {
 	}
 	to := o.message()
 	for _, p := range msg {
-		to = to[copy(to, p):]
+		to = to[blockcopy.Copy(to, p):]
 	}
 	return c.answer(k, o)
 }

@@ -113,7 +113,7 @@ var table = map[string]rule{
 	"rsocket/internal/wire":   {},
 	"rsocket/internal/stream": {ours: []string{"rsocket/internal/wire"}},
 	// RPC over RDMA, on the verbs: its octets, and what goes where.
-	"rpcrdma":                   {ours: []string{".", "stag", "rpcrdma/internal"}, tests: []string{"solicit", "transport", "internal/wiretest"}},
+	"rpcrdma":                   {ours: []string{".", "stag", "rpcrdma/internal", "internal/blockcopy"}, tests: []string{"solicit", "transport", "internal/wiretest"}},
 	"rpcrdma/internal/wire":     {tests: []string{"rpcrdma/internal/captures"}},
 	"rpcrdma/internal/plan":     {ours: []string{"rpcrdma/internal/wire"}, tests: []string{"rpcrdma/internal/captures"}},
 	"rpcrdma/internal/captures": {third: []string{"github.com/stretchr/testify"}},
