@@ -101,7 +101,31 @@ func (p *process) wait() error {
 	case <-p.done:
 		return p.err
 	case <-p.t.Ctx.Done():
+		p.locate()
 		return fmt.Errorf("%s still runs", p.name)
+	}
+}
+
+// locate leaves in the case's folder what the kernel tells of a program that does not end: its descriptors, and of each thread
+// the system call in which it waits.
+func (p *process) locate() {
+	var b bytes.Buffer
+	proc := fmt.Sprintf("/proc/%d", p.cmd.Process.Pid)
+	fds, _ := filepath.Glob(proc + "/fd/*")
+	for _, fd := range fds {
+		to, _ := os.Readlink(fd) // it may be gone
+		fmt.Fprintf(&b, "%s -> %s\n", fd, to)
+	}
+	about, _ := filepath.Glob(proc + "/task/*/*")
+	for _, file := range append(about, proc+"/maps") {
+		switch filepath.Base(file) {
+		case "comm", "syscall", "stack", "maps":
+			text, err := os.ReadFile(file)
+			fmt.Fprintf(&b, "%s: %v\n%s\n", file, err, text)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(p.t.Dir, p.name+".where"), b.Bytes(), 0o644); err != nil {
+		p.t.Errorf("%v", err)
 	}
 }
 
