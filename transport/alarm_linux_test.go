@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestAlarmRings(t *testing.T) {
@@ -24,6 +25,9 @@ func TestAlarmRings(t *testing.T) {
 		case <-time.After(10 * time.Second):
 			require.Fail(t, "the alarm does not ring")
 		}
+		n, err := unix.EpollWait(p.set.fd, make([]unix.EpollEvent, 1), 0)
+		require.NoError(t, err)
+		require.Zero(t, n, "its event is reported once, or the watcher would not rest")
 	}
 	require.NoError(t, p.SetAlarm(time.Hour, ring))
 	require.NoError(t, p.SetAlarm(time.Millisecond, ring), "the last one counts")
