@@ -117,9 +117,9 @@ func (p *process) locate() {
 		fmt.Fprintf(&b, "%s -> %s\n", fd, to)
 	}
 	about, _ := filepath.Glob(proc + "/task/*/*")
-	for _, file := range append(about, proc+"/maps") {
+	for _, file := range about {
 		switch filepath.Base(file) {
-		case "comm", "syscall", "stack", "maps":
+		case "comm", "syscall", "stack":
 			text, err := os.ReadFile(file)
 			fmt.Fprintf(&b, "%s: %v\n%s\n", file, err, text)
 		}
