@@ -1,6 +1,7 @@
 package contest
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -25,11 +26,11 @@ type Options struct {
 	only *regexp.Regexp
 }
 
-// Flags defines the flags: names are those of the measurements.
+// Flags defines the flags: names are those of the measurements. Pairs is 9 and Span 100 ms where the command has not set them.
 func (o *Options) Flags(cmd *cobra.Command, names string) {
 	fs := cmd.Flags()
-	fs.IntVar(&o.Pairs, "pairs", 9, "how often two things are measured in turn")
-	fs.DurationVar(&o.Span, "time", 100*time.Millisecond, "about how long each of them takes; what is no comparison takes ten times that")
+	fs.IntVar(&o.Pairs, "pairs", cmp.Or(o.Pairs, 9), "how often two things are measured in turn")
+	fs.DurationVar(&o.Span, "time", cmp.Or(o.Span, 100*time.Millisecond), "about how long each of them takes; what is no comparison takes ten times that")
 	fs.BoolVar(&o.CRC, "crc", true, "CRC32c of every FPDU, but for TLS")
 	fs.StringVar(&o.run, "run", "", "only the measurements whose names match this `REGEXP`: "+names)
 	fs.BoolVar(&o.JSON, "json", false, "print JSON")

@@ -9,6 +9,7 @@ package streamperf
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,9 +31,16 @@ var measurements = contest.Measurements[*bench]{
 	{Name: "read", Run: (*bench).reads},
 }
 
+// How often things are measured in turn, and how long each time. The rate of TCP goes up and down by half from one tenth of a
+// second to the next, as the scheduler places the two processes.
+const (
+	pairs = 15
+	span  = 300 * time.Millisecond
+)
+
 // Command is the command. Its error is marks.ErrMissed if a mark was missed.
 func Command() *cobra.Command {
-	o := new(options)
+	o := &options{Options: contest.Options{Pairs: pairs, Span: span}}
 	cmd := &cobra.Command{
 		Use: "streams", Short: "measure stream sockets, and READ of NFS over RDMA", Args: cli.NoArgs,
 		Long: `Measures packages rsocket and rpcrdma in two processes on the loopback, and prints what was measured beside each
