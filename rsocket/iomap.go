@@ -63,7 +63,9 @@ func (c *Conn) mapped(size int64, off uint64, register func(*iwarp.PD) (*iwarp.M
 }
 
 // WriteMapped writes p to the memory that the peer has mapped at off, as librdmacm's riowrite does, and tells the peer nothing. What
-// is written to the stream later arrives behind it. It waits while the write buffer is full.
+// is written to the stream later arrives behind it. It waits while the write buffer is full. The peer's memory may be filled in any
+// order (RFC 5040 section 5.5). A program that looks at one octet to see whether the others have come, as riostream does, needs
+// a WriteMapped of its own for that octet, and a peer that places messages one after the other, as Linux's siw does.
 func (c *Conn) WriteMapped(p []byte, off uint64) (total int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -94,25 +94,29 @@ func (e *riostreamEnd) receives() error {
 	return nil
 }
 
-// sends makes transfers, of which the last has octets that count up, and the next turn.
+// sends makes transfers, of which the last has octets that count up, and then the next turn. That goes by a Write of its own: the
+// memory may be filled in any order within one (RFC 5040 section 5.5), and riostream, which looks at that octet only, would compare
+// what is not there yet. Linux copies from the end where that suits the addresses, seen with 6.12.
 func (e *riostreamEnd) sends(count int) error {
 	mem := e.mem(len(e.board.mem))
 	last := len(mem) - 1
 	mem[last] = e.turn - 1 // which is no news
-	for i := range count {
-		if i == count-1 {
-			for k := range mem[:last] {
-				mem[k] = e.out
-				e.out++
-			}
-			mem[last] = e.turn
-			e.turn++
-		}
+	for range count - 1 {
 		if _, err := e.conn.WriteMapped(mem, 0); err != nil {
 			return err
 		}
 	}
-	return nil
+	for k := range mem[:last] {
+		mem[k] = e.out
+		e.out++
+	}
+	if _, err := e.conn.WriteMapped(mem[:last], 0); err != nil {
+		return err
+	}
+	mem[last] = e.turn
+	e.turn++
+	_, err := e.conn.WriteMapped(mem[last:], uint64(last))
+	return err
 }
 
 // runs goes through a run.
