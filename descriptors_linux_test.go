@@ -61,6 +61,20 @@ func noDescriptors(t *testing.T, spare int) (more func(n int)) {
 	return more
 }
 
+// dialsWithTheLast takes the last descriptor for a connection. It may have to try again: accept4 holds one for a moment, also where no
+// connection is there to be accepted.
+func dialsWithTheLast(t *testing.T, l *iwarp.Listener) (c net.Conn) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var err error
+		if c, err = net.Dial("tcp", l.Addr().String()); err != nil {
+			require.ErrorIs(t, err, syscall.EMFILE)
+		}
+		return err == nil
+	}, wiretest.Patience, time.Millisecond)
+	return c
+}
+
 // manyConns is many connections. At the client's end of each a goroutine can wait.
 type manyConns struct {
 	client, server *side
@@ -250,8 +264,7 @@ func TestListenerWithoutDescriptors(t *testing.T) {
 	l, err := s.rnic.Listen(testContext(t), "tcp", "127.0.0.1:0", nil)
 	require.NoError(t, err)
 	more := noDescriptors(t, 1) // for a peer
-	peer, err := net.Dial("tcp", l.Addr().String())
-	require.NoError(t, err)
+	peer := dialsWithTheLast(t, l)
 	ctx, cancel := context.WithCancel(testContext(t))
 	waits := make(chan error, 1)
 	go func() {
@@ -300,10 +313,9 @@ func TestOverloadOfDescriptors(t *testing.T) {
 	}
 	works()
 	more := noDescriptors(t, 1)
-	early, err := net.Dial("tcp", c.l.Addr().String()) // takes it, so that the listener has none
-	require.NoError(t, err)
+	early := dialsWithTheLast(t, c.l) // so that the listener has none
 	defer early.Close()
-	_, err = early.Write([]byte(wiretest.RequestKey + "\x40\x01\x00\x00"))
+	_, err := early.Write([]byte(wiretest.RequestKey + "\x40\x01\x00\x00"))
 	require.NoError(t, err)
 	for range 10 {
 		_, err = c.client.rnic.Dial(ctx, "tcp", c.l.Addr().String(), &iwarp.QPConfig{PD: c.client.pd})
