@@ -40,27 +40,29 @@ func (t *T) siwCloses() {
 // weAbort has us end a connection with traffic both ways.
 func (t *T) weAbort() {
 	e, p := t.connect(setting{})
-	theirs := p.mr(0, 1<<20, all)
-	_, mr := e.mr(1<<20, ourAll)
-	for i := range 20 {
-		p.write(i, 0, 0, 1<<20, "-", mr.Advertise(0, 1<<20))
-		e.post(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{mr.Slice(0, 1<<20)}, Remote: theirs})
-	}
+	bothWrite(e, p)
 	require.NoError(t, e.qp.Abort())
 	<-e.qp.Done()
 	p.do("disconnected")
 	p.do("destroy")
 }
 
+// bothWrite has each side write to the other 20 times, from memory that nobody writes to: octets that change while they leave would have
+// another CRC.
+func bothWrite(e *end, p *peer) {
+	const size = 1 << 20
+	theirs := p.mr(0, 2*size, all)
+	_, mr := e.mr(2*size, ourAll)
+	for i := range 20 {
+		p.write(i, 0, 0, size, "-", mr.Advertise(size, size))
+		e.post(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{mr.Slice(0, size)}, Remote: at(theirs, size, size)})
+	}
+}
+
 // siwDies has the peer killed while it writes to us, and we to it.
 func (t *T) siwDies() {
 	e, p := t.connect(setting{})
-	theirs := p.mr(0, 1<<20, all)
-	_, mr := e.mr(1<<20, ourAll)
-	for i := range 20 {
-		p.write(i, 0, 0, 1<<20, "-", mr.Advertise(0, 1<<20))
-		e.post(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{mr.Slice(0, 1<<20)}, Remote: theirs})
-	}
+	bothWrite(e, p)
 	p.proc.kill()
 	require.True(t, t.endsWithin(e.qp.Done(), soon), "the survivor notices within %v", soon)
 	for _, wc := range e.take(e.qp.SendCQ(), 20) {
