@@ -47,7 +47,7 @@ func (t *T) weAbort() {
 	p.do("destroy")
 }
 
-// bothWrite has each side write to the other 20 times, from memory that nobody writes to: octets that change while they leave would have
+// bothWrite has each side write to the other 20 times, from memory to which no Write goes: octets that change while they leave would have
 // another CRC.
 func bothWrite(e *end, p *peer) {
 	const size = 1 << 20
