@@ -96,7 +96,7 @@ func (e *riostreamEnd) receives() error {
 
 // sends makes transfers, of which the last has octets that count up, and then the next turn. That goes by a Write of its own: the
 // memory may be filled in any order within one (RFC 5040 section 5.5), and riostream, which looks at that octet only, would compare
-// what is not there yet. Linux copies from the end where that suits the addresses, seen with 6.12.
+// what is not there yet. Seen with 6.12: riostream ended, and hung.
 func (e *riostreamEnd) sends(count int) error {
 	mem := e.mem(len(e.board.mem))
 	last := len(mem) - 1
