@@ -114,7 +114,7 @@ func TestRSK_20_WritesThatAreLessThanTheRingAreOneMessage(t *testing.T) {
 				require.NoError(t, err)
 				s.wants(sgl(16), wire.NewMessage(wire.OpData, 8))
 				for range 4 {
-					synctest.Wait() // the peer may have the message before its Write has completed
+					synctest.Wait() // the peer may receive a message before the Write of it has completed here
 					n, err := send(make([]byte, 5000))
 					require.NoError(t, err)
 					require.Equal(t, 5000, n)
