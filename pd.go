@@ -29,7 +29,8 @@ type PD struct {
 // and RDMA Reads call ReadAt. Both may be called from several goroutines at the same time, and
 // WriteAt in any order. Size is called once, at registration. An atomic operation is a ReadAt
 // and a WriteAt of eight octets at an offset that is a multiple of eight: see the package
-// documentation.
+// documentation. One whose octets are in memory, behind a lock for example, may be a
+// [stag.MemoryBuffer]: its payload is copied once less.
 //
 // The goroutine that calls a method sends or receives for a QP meanwhile. So a method must not
 // wait for work of that QP: a blocking helper there waits for itself, until its context ends.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -65,6 +66,32 @@ func (s sink) ReadAt([]byte, int64) (int, error) {
 	return 0, errors.ErrUnsupported
 }
 
+// A mutexed is memory that is used under a mutex, and by Acquire alone.
+type mutexed struct {
+	testing.TB
+	mu  sync.Mutex
+	mem []byte
+}
+
+func (l *mutexed) Size() int64 { return int64(len(l.mem)) }
+
+func (l *mutexed) ReadAt([]byte, int64) (int, error) {
+	l.Error("octets are lent, and not read")
+	return 0, errors.ErrUnsupported
+}
+
+func (l *mutexed) WriteAt([]byte, int64) (int, error) {
+	l.Error("octets are lent, and not written")
+	return 0, errors.ErrUnsupported
+}
+
+func (l *mutexed) Acquire(off int64, n int, _ bool) ([]byte, error) {
+	l.mu.Lock()
+	return l.mem[off:][:n], nil
+}
+
+func (l *mutexed) Release(int64, int, bool) { l.mu.Unlock() }
+
 func TestARCH_1_2_BuffersOfAnyKindAreServedAlike(t *testing.T) {
 	const size = 100_000
 	all := stag.LocalWrite | stag.RemoteWrite | stag.RemoteRead
@@ -77,6 +104,9 @@ func TestARCH_1_2_BuffersOfAnyKindAreServedAlike(t *testing.T) {
 			return s.pd.RegisterBuffer(fileBuffer{f, size}, all, nil)
 		},
 		"a generator": func(s *side) (*iwarp.MR, error) { return s.pd.RegisterBuffer(generator{size}, all, nil) },
+		"memory that is lent": func(s *side) (*iwarp.MR, error) {
+			return s.pd.RegisterBuffer(&mutexed{TB: s, mem: make([]byte, size)}, all, nil)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, server := connect(t, pairConfig{network: "pipe"})

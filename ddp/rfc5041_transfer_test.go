@@ -212,3 +212,34 @@ func TestDDP_35_OctetsOfABufferStayUntilTheyAreSent(t *testing.T) {
 	emit(t, &s, l, &Message{MSN: 2, Source: []stag.Span{{Region: file, Len: len(all)}}})
 	require.Same(t, last, &l.byRef[8][0][0], "it is used again")
 }
+
+// TestDDP_35_MemoryOfABufferIsCopied: its Buffer has it back before the batch is out.
+func TestDDP_35_MemoryOfABufferIsCopied(t *testing.T) {
+	const room = chunkLent
+	file := &lentBuffer{scriptBuffer: scriptBuffer{mem: octets(2*room + 100)}}
+	r, err := stag.NewTable().RegisterBuffer(file, stag.Options{Access: stag.LocalWrite, Scope: stag.Scope{PD: 1}})
+	require.NoError(t, err)
+	source := []stag.Span{{Region: r, Len: len(file.mem)}}
+	var s Sender
+	l := &scriptLLP{mulpdu: UntaggedLen + room}
+	emit(t, &s, l, &Message{MSN: 1, Source: source})
+	require.Equal(t, []bool{true, true, true}, l.staged, "no octet is lent to the batch")
+	require.Equal(t, 3, file.lent, "for each segment")
+	require.Equal(t, 3, file.returned)
+	var got []byte
+	for _, b := range l.sent {
+		got = append(got, b[UntaggedLen:]...)
+	}
+	require.Equal(t, file.mem, got, "in order")
+	s.Release()
+
+	file.broken = true
+	_, err = s.Emit(l, &Message{MSN: 2, Source: source})
+	var p *stag.PanicError
+	require.ErrorAs(t, err, &p)
+	require.ErrorContains(t, err, "reading the payload at octet 0")
+	file.broken, file.fail = false, errScripted
+	_, err = s.Emit(l, &Message{MSN: 3, Source: source})
+	require.ErrorIs(t, err, errScripted)
+	require.ErrorContains(t, err, "reading the payload at octet 0")
+}

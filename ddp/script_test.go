@@ -255,6 +255,28 @@ type scriptBuffer struct {
 	fail error
 }
 
+// A lentBuffer is a stag.MemoryBuffer.
+type lentBuffer struct {
+	scriptBuffer
+	lent, returned int
+	broken         bool // Release panics
+}
+
+func (b *lentBuffer) Acquire(off int64, n int, _ bool) ([]byte, error) {
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	b.lent++
+	return b.mem[off:][:n], nil
+}
+
+func (b *lentBuffer) Release(int64, int, bool) {
+	if b.broken {
+		panic("broken")
+	}
+	b.returned++
+}
+
 var errScripted = errors.New("scripted failure")
 
 func (b *scriptBuffer) Size() int64 { return int64(len(b.mem)) }

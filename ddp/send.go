@@ -55,7 +55,7 @@ func (s *Sender) queue(qn QN) *sendQueue {
 // Memory goes by reference. It is copied at once if m.Stage is set, and also where
 // the peer may write to it while llp protects segments by a digest: a change between
 // the digest and the wire would look like corruption there. A [stag.Buffer] is read
-// here, into memory of the Sender, which Release takes back.
+// here, into memory of the Sender, which Release takes back, unless it lends its own ([stag.MemoryBuffer]).
 //
 // Emit does not check or pin the regions of m.Source: the caller holds them. An
 // error tells that the message cannot be sent ([ErrTooLong], at the start) or that
@@ -106,7 +106,7 @@ func (s *Sender) Send(llp transport.LLP, m *Message) error {
 func (s *Sender) emitOne(llp transport.LLP, m *Message, n int, last, stage bool) (bool, error) {
 	payload, ok := stag.Gather(s.payload[:0], m.Source, m.sent, n)
 	if !ok {
-		return s.emitRead(llp, m, n, last)
+		return s.emitBuffer(llp, m, n, last)
 	}
 	if m.slow {
 		prefault(llp, payload)
@@ -134,7 +134,29 @@ var chunks = freelist.List[[]byte]{Retain: 32, New: func() *[]byte { return new(
 // while it is warm costs less than a chunk that is occupied until the flush.
 const chunkLent = 16 << 10
 
-// emitRead is emitOne for a payload that is not all in memory. If the batch turns out to be
+// emitBuffer is emitOne for a payload that is not all in memory. That of a [stag.MemoryBuffer] is copied to the batch.
+func (s *Sender) emitBuffer(llp transport.LLP, m *Message, n int, last bool) (ok bool, err error) {
+	loan, err := stag.Borrow(m.Source, m.sent, n)
+	switch {
+	case err != nil:
+		return false, readError(m, err)
+	case loan.Mem == nil:
+		return s.emitRead(llp, m, n, last)
+	}
+	s.payload = append(s.payload[:0], loan.Mem)
+	ok = llp.Append(m.header(s.head[:0], last), s.payload, true)
+	clear(s.payload)
+	if err := loan.Return(); err != nil {
+		return false, readError(m, err)
+	}
+	return ok, nil
+}
+
+func readError(m *Message, err error) error {
+	return fmt.Errorf("ddp: reading the payload at octet %d: %w", m.sent, err)
+}
+
+// emitRead is emitBuffer for octets that are to be read. If the batch turns out to be
 // full the octets are read again next time.
 func (s *Sender) emitRead(llp transport.LLP, m *Message, n int, last bool) (ok bool, err error) {
 	chunk := chunks.Get()
@@ -149,7 +171,7 @@ func (s *Sender) emitRead(llp transport.LLP, m *Message, n int, last bool) (ok b
 	*chunk = slices.Grow((*chunk)[:0], n)
 	p := (*chunk)[:n]
 	if err := stag.ReadAt(m.Source, p, m.sent); err != nil {
-		return false, fmt.Errorf("ddp: reading the payload at octet %d: %w", m.sent, err)
+		return false, readError(m, err)
 	}
 	s.payload = append(s.payload[:0], p)
 	ok = llp.Append(m.header(s.head[:0], last), s.payload, stage)

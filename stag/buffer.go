@@ -2,16 +2,19 @@ package stag
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/goiwarp/iwarp/internal/blockcopy"
 )
 
 // A PanicError is what a method of a [Buffer] or [Flusher] that panicked has done instead of its work.
 // It ends the stream whose operation met it, or makes its Commit fail, and nothing else.
 type PanicError struct {
-	Method string // "ReadAt", "WriteAt" or "Sync"; "Flush" of a Flusher, "Integrity" of the check of octets
+	Method string // "ReadAt", "WriteAt", "Acquire", "Release" or "Sync"; "Flush" of a Flusher, "Integrity" of the check of octets
 	Value  any    // what the method panicked with
 	Stack  []byte // of the goroutine, as runtime/debug.Stack has it
 }
@@ -30,6 +33,48 @@ func (e *PanicError) Error() string {
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
+}
+
+// write copies p to the octets at off of the Buffer. There is at least one.
+func (r *Region) write(p []byte, off uint64) error {
+	mem, err := r.acquire(off, len(p), true)
+	if err != nil {
+		return err
+	}
+	if mem != nil {
+		blockcopy.Copy(mem, p)
+		return r.release(off, len(p), true)
+	}
+	n, err := r.writeBuffer(p, off)
+	if n != len(p) && err == nil {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// acquire is Acquire of a [MemoryBuffer], which release follows. nil without an error: the Buffer is none, or wants to be called
+// otherwise.
+//
+//go:noinline
+func (r *Region) acquire(off uint64, n int, write bool) (mem []byte, err error) {
+	b, ok := r.buf.(MemoryBuffer)
+	if !ok {
+		return nil, nil
+	}
+	defer caught("Acquire", &err)
+	mem, err = b.Acquire(int64(off), n, write)
+	if err != nil || mem == nil || len(mem) == n {
+		return mem, err
+	}
+	b.Release(int64(off), n, write)
+	return nil, fmt.Errorf("stag: Acquire has returned %d octets instead of %d", len(mem), n)
+}
+
+//go:noinline
+func (r *Region) release(off uint64, n int, write bool) (err error) {
+	defer caught("Release", &err)
+	r.buf.(MemoryBuffer).Release(int64(off), n, write)
+	return nil
 }
 
 // writeBuffer is WriteAt of the Buffer.
@@ -57,7 +102,7 @@ func caught(method string, err *error) {
 // callers are the functions that call methods of a [Buffer], or of a [Flusher] and what belongs to
 // one.
 var callers = [...]string{
-	"stag.(*Region).writeBuffer", "stag.(*Region).readBuffer",
+	"stag.(*Region).writeBuffer", "stag.(*Region).readBuffer", "stag.(*Region).acquire", "stag.(*Region).release",
 	"commit.(*Latch).call", "commit.syncs", "durable.checked.passes",
 }
 

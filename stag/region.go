@@ -105,10 +105,7 @@ func (r *Region) place(off uint64, p []byte) error {
 		r.wrote(began, off, len(p), nil)
 		return nil
 	}
-	n, err := r.writeBuffer(p, off)
-	if n != len(p) && err == nil {
-		err = io.ErrShortWrite
-	}
+	err := r.write(p, off)
 	// A failed write may have changed any of the octets.
 	r.wrote(began, off, len(p), err)
 	if err != nil {

@@ -29,6 +29,20 @@ type Buffer interface {
 	Size() int64
 }
 
+// A MemoryBuffer is a Buffer whose octets are in memory, but not free to be used at any time: it holds a
+// lock meanwhile, or counts what was moved. Payload is copied straight to and from that memory, where that of another
+// Buffer that is sent is copied once more, and is digested in a pass of its own.
+type MemoryBuffer interface {
+	Buffer
+	// Acquire returns the n octets at off themselves: the caller writes to all of them if write is set, and
+	// only reads them otherwise. n is at least 1. The same goroutine calls Release next, without a wait, and no other method
+	// before: so a lock may be held until then. An error is as one of ReadAt or WriteAt. If both are nil, ReadAt or
+	// WriteAt is called instead, and not Release. Both of those must work at any time: atomic operations use them.
+	Acquire(off int64, n int, write bool) ([]byte, error)
+	// Release ends the use of what Acquire has returned for the same arguments.
+	Release(off int64, n int, write bool)
+}
+
 // An AtomicBuffer is a Buffer that can say that it stores eight octets at once.
 type AtomicBuffer interface {
 	Buffer

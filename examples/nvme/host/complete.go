@@ -15,6 +15,7 @@ func (q *queue) completed(wcs []iwarp.WC) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	lead := !q.posting && len(q.again) > 0
+	q.woken = false
 	q.posting = q.posting || lead // what the goroutines send that are woken now is posted below
 	err := q.endCommands(wcs[:n])
 	if err == nil {
@@ -40,9 +41,12 @@ func (q *queue) endCommands(wcs []iwarp.WC) error {
 	return nil
 }
 
-// postWoken posts what goroutines send that were woken a moment ago. The mutex is held, but not meanwhile.
+// postWoken posts what Transfers have started, and what goroutines send that were woken a moment ago. The mutex is held, but
+// not meanwhile.
 func (q *queue) postWoken() {
-	q.yield()
+	if q.woken {
+		q.yield()
+	}
 	q.postOut()
 }
 
@@ -139,6 +143,7 @@ func (q *queue) end(s *slot, err error) {
 	switch s.to {
 	case toSender:
 		s.done <- struct{}{}
+		q.woken = true
 	case toTransfer:
 		q.over(s, err)
 	case toNone:

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,35 @@ func TestNetworks(t *testing.T) {
 			require.NoError(t, n.Flush(context.Background()))
 		})
 	}
+}
+
+// TestConnectionsOfTheProgram: each queue is on a connection that Options.Dial has made. One that is refused is closed.
+func TestConnectionsOfTheProgram(t *testing.T) {
+	tg, o := newTargetOn(t, "tcp", "127.0.0.1:0"), pipeOptions(t)
+	o.RNIC = nil // of each controller its own
+	var made []net.Conn
+	errNoRoute := errors.New("no route")
+	o.Network, o.Queues = "tcp", 2
+	o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, network, addr)
+		made = append(made, c)
+		return c, err
+	}
+	n := disk(t, connect(t, tg, o))
+	_, err := n.ReadAt(make([]byte, 4096), 0)
+	require.NoError(t, err)
+	require.Len(t, made, 3)
+
+	tg.mu.Lock()
+	tg.reject = func(capsule.Request) []byte { return capsule.RejectNoResources.Append(nil) }
+	tg.mu.Unlock()
+	_, err = Connect(context.Background(), tg.addr, subsystem, o)
+	require.ErrorIs(t, err, iwarp.ErrRejected)
+	require.ErrorIs(t, made[3].Close(), net.ErrClosed, "it was closed")
+
+	o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errNoRoute }
+	_, err = Connect(context.Background(), tg.addr, subsystem, o)
+	require.ErrorIs(t, err, errNoRoute)
 }
 
 // No message of a target makes the host panic, or hang: what is no response to the command ends the

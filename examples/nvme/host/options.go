@@ -1,9 +1,11 @@
 package host
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -48,6 +50,9 @@ type Options struct {
 
 	// Network is that of RNIC.Dial: "tcp" by default.
 	Network string
+	// Dial, unless it is nil, makes the TCP connections, in place of RNIC.Dial: for sockets that are to have an address or options
+	// of their own. DialContext of a net.Dialer fits.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// RNIC is what the connections are made of. By default each controller has one of its own.
 	RNIC *iwarp.RNIC
 	// QPConfig is the template of each connection: Auth, TLS, MPA.NoCRC, IRD (128 by default),

@@ -49,6 +49,7 @@ type queue struct {
 	out     []iwarp.SendWR // commands that are to be posted
 	posted  []iwarp.SendWR // the goroutine's that posts
 	posting bool           // a goroutine posts, and what is in out when it is done
+	woken   bool           // of the completions that are handled, one was for a goroutine that waits
 
 	timer *time.Timer
 	due   time.Time // when the timer fires; zero: it does not
@@ -87,7 +88,7 @@ func (q *queue) open(ctx context.Context, rnic *iwarp.RNIC, addr string, o *Opti
 		return err
 	}
 	var err error
-	if q.qp, err = rnic.Dial(ctx, o.Network, addr, q.config(o, c)); err != nil {
+	if q.qp, err = dial(ctx, rnic, addr, o, q.config(o, c)); err != nil {
 		return rejected(err)
 	}
 	q.inline = min(q.qp.MaxSizes().Inline, capsule.SQESize)
@@ -101,6 +102,21 @@ func (q *queue) open(ctx context.Context, rnic *iwarp.RNIC, addr string, o *Opti
 		return err
 	}
 	return nil
+}
+
+func dial(ctx context.Context, rnic *iwarp.RNIC, addr string, o *Options, qc *iwarp.QPConfig) (*iwarp.QP, error) {
+	if o.Dial == nil {
+		return rnic.Dial(ctx, o.Network, addr, qc)
+	}
+	conn, err := o.Dial(ctx, o.Network, addr)
+	if err != nil {
+		return nil, err
+	}
+	qp, err := rnic.Client(ctx, conn, qc)
+	if err != nil {
+		_ = conn.Close() // it is open still after a rejection
+	}
+	return qp, err
 }
 
 // allocate makes what the queue needs before there is a connection.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 )
@@ -10,7 +11,7 @@ import (
 // back at any time, without the end of the connection: what the target moves then it moves from or
 // to somewhere else. And the octets that the target has moved are known exactly.
 //
-// The library calls ReadAt and WriteAt while the region is valid (iwarp.Buffer).
+// It is a [stag.MemoryBuffer]: the library copies to and from the memory between Acquire and Release.
 type window struct {
 	mu    sync.Mutex
 	mem   []byte // nil: the owner has it back
@@ -52,28 +53,52 @@ func (w *window) abandon(toTarget bool) {
 // Size is the length of the region.
 func (w *window) Size() int64 { return int64(w.size) }
 
-// ReadAt is for the target's RDMA Reads.
-func (w *window) ReadAt(p []byte, off int64) (int, error) {
+// Acquire lends the memory, and holds the mutex until Release ([stag.MemoryBuffer]). nil: octets that come are dropped.
+func (w *window) Acquire(off int64, n int, _ bool) ([]byte, error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.mem == nil {
-		return 0, errDetached
+	mem, err := w.part(int(off), n)
+	if mem == nil {
+		w.mu.Unlock()
 	}
-	n := copy(p, w.mem[off:])
-	return n, w.moved.add(int(off), n)
+	return mem, err
 }
 
-// WriteAt is for the target's RDMA Writes.
-func (w *window) WriteAt(p []byte, off int64) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := len(p)
+// Release ends what Acquire has begun.
+func (w *window) Release(int64, int, bool) { w.mu.Unlock() }
+
+// part is n octets, which count as moved. The mutex is held.
+func (w *window) part(off, n int) ([]byte, error) {
 	switch {
 	case w.drop:
+		return nil, nil
 	case w.mem == nil:
-		return 0, errDetached
-	default:
-		n = copy(w.mem[off:], p)
+		return nil, errDetached
 	}
-	return n, w.moved.add(int(off), n)
+	if err := w.moved.add(off, n); err != nil {
+		return nil, err
+	}
+	return w.mem[off:][:n], nil
+}
+
+// ReadAt is that of [stag.Buffer].
+func (w *window) ReadAt(p []byte, off int64) (int, error) {
+	mem, err := w.Acquire(off, len(p), false)
+	if mem == nil {
+		return 0, cmp.Or(err, errDetached)
+	}
+	defer w.mu.Unlock()
+	return copy(p, mem), nil
+}
+
+// WriteAt is that of [stag.Buffer].
+func (w *window) WriteAt(p []byte, off int64) (int, error) {
+	mem, err := w.Acquire(off, len(p), true)
+	switch {
+	case err != nil:
+		return 0, err
+	case mem == nil:
+		return len(p), nil
+	}
+	defer w.mu.Unlock()
+	return copy(mem, p), nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -208,6 +209,42 @@ func TestNVME_10_ReceivesAreThereBeforeTheResponse(t *testing.T) {
 		require.Equal(t, capsule.Success, a.Status)
 		q.send(rw(capsule.OpRead, 1, 1, sgl))
 	}
+}
+
+// TestConnectionsOfTheProgram are served like those of Serve, and ServeConn returns at their end.
+func TestConnectionsOfTheProgram(t *testing.T) {
+	w := newWorld(t, "pipe", nil, nil)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	var serving sync.WaitGroup
+	serve := func() (ended chan error) {
+		ended = make(chan error, 1)
+		serving.Go(func() {
+			c, err := l.Accept()
+			if err == nil {
+				err = w.target.ServeConn(t.Context(), c)
+			}
+			ended <- err
+		})
+		return ended
+	}
+	admin := serve()
+	h := newHost(t, l.Addr().String())
+	s := h.connect(0)
+	io := serve()
+	q := s.queue(2, nil)
+	require.Equal(t, capsule.Success, q.wait(q.send(rw(capsule.OpRead, 1, 1, kept(q.writable(make([]byte, lba)))))).Status)
+	require.NoError(t, h.rnic.Close())
+	require.NoError(t, <-admin)
+	require.NoError(t, <-io)
+
+	broken := serve()
+	c, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	require.Error(t, <-broken, "there was no request")
+	serving.Wait()
 }
 
 // TestNVME_10_EventRequestsKeepTheirReceive: it is posted again when they are answered, however late.

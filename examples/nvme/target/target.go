@@ -124,7 +124,21 @@ func (t *Target) now() time.Duration { return time.Since(t.start) }
 // Listen takes connections at an address, with the parts of the Config that are for a listener. Pass it to Serve, and close
 // it afterwards. The port of NVMe is 4420.
 func (t *Target) Listen(ctx context.Context, network, addr string) (*iwarp.Listener, error) {
-	return t.rnic.Listen(ctx, network, addr, &iwarp.ListenConfig{SetupTimeout: t.cfg.SetupTimeout, TLS: t.cfg.TLS, Auth: t.cfg.Auth})
+	return t.rnic.Listen(ctx, network, addr, t.listenConfig())
+}
+
+func (t *Target) listenConfig() *iwarp.ListenConfig {
+	return &iwarp.ListenConfig{SetupTimeout: t.cfg.SetupTimeout, TLS: t.cfg.TLS, Auth: t.cfg.Auth}
+}
+
+// ServeConn serves a TCP connection that the program has accepted, until its end: for listeners that have options of their
+// own. The connection belongs to the target. The error is that of a set-up that has not come to a request.
+func (t *Target) ServeConn(ctx context.Context, c net.Conn) error {
+	cr, err := t.rnic.Server(ctx, c, t.listenConfig())
+	if err == nil {
+		t.Handle(cr)
+	}
+	return err
 }
 
 // Serve takes the connections of a listener of the target's RNIC, until ctx, the listener or the target ends; the error

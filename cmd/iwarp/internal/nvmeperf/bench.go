@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/contest"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
@@ -62,9 +63,9 @@ func (b *bench) do(o order) (a reply, err error) {
 	return a, err
 }
 
-// compare takes samples of contenders in turn.
-func (b *bench) compare(all ...*contest.Contender) error {
-	x := &contest.Contest{Pairs: b.opts.Pairs, Span: b.opts.Span, Usage: b.remote.Usage}
+// compare takes samples of contenders in turn, each so many times as long as the options say.
+func (b *bench) compare(times int, all ...*contest.Contender) error {
+	x := &contest.Contest{Pairs: b.opts.Pairs, Span: time.Duration(times) * b.opts.Span, Usage: b.remote.Usage}
 	if err := x.Compare(all...); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package nvmeperf
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ const diskNQN = "nqn.2026-11.org.example:disk"
 type disk struct {
 	target  *target.Target
 	backend backend.Backend
-	l       *iwarp.Listener
+	l       *listener
 	window  *iwarp.Solicitor // nil: none
 	sampled sampler
 	running sync.WaitGroup
@@ -31,11 +32,11 @@ func newDisk(ctx context.Context, what *service) (*disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newDiskOn(ctx, "tcp", b, what)
+	return newDiskOn(ctx, b, what, (*disk).listen)
 }
 
-// newDiskOn makes a disk of a back end, which it closes.
-func newDiskOn(ctx context.Context, network string, b backend.Backend, what *service) (d *disk, err error) {
+// newDiskOn makes a disk of a back end, which it closes. listen has it served.
+func newDiskOn(ctx context.Context, b backend.Backend, what *service, listen func(*disk, context.Context, *service) error) (d *disk, err error) {
 	d = &disk{backend: b}
 	ctx, d.stop = context.WithCancel(ctx)
 	defer func() {
@@ -56,21 +57,18 @@ func newDiskOn(ctx context.Context, network string, b backend.Backend, what *ser
 	if err := d.target.AddNamespace(diskNQN, target.Namespace{NSID: 1, Backend: d.backend}); err != nil {
 		return d, err
 	}
-	at := "127.0.0.1:0"
-	if network == "pipe" {
-		at = ""
-	}
-	if d.l, err = d.target.Listen(ctx, network, at); err != nil {
-		return d, err
-	}
-	d.running.Go(func() { _ = d.target.Serve(ctx, d.l) }) // it ends with the listener
-	return d, nil
+	return d, listen(d, ctx, what)
+}
+
+func (d *disk) listen(ctx context.Context, what *service) (err error) {
+	d.l, err = listen(what.CC, func(c net.Conn) { _ = d.target.ServeConn(ctx, c) }) // the host sees why it has ended
+	return err
 }
 
 // dispatch is how long a write waits for the window: see target.Config.Solicitor.
 const dispatch = 5 * time.Second
 
-func (d *disk) addr() string { return d.l.Addr().String() }
+func (d *disk) addr() string { return d.l.addr() }
 
 func (d *disk) close() (err error) {
 	d.stop()
@@ -78,7 +76,8 @@ func (d *disk) close() (err error) {
 		err = d.target.Close()
 	}
 	if d.l != nil {
-		err = errors.Join(err, d.l.Close())
+		err = errors.Join(err, d.l.close())
+		d.l.wait()
 	}
 	d.running.Wait()
 	if d.window != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,12 +64,18 @@ func connect(ctx context.Context, addr string, o host.Options) (*client, error) 
 
 // connect connects a host, until close.
 func (s *stand) connect(addr string, o host.Options) (*client, error) {
-	o.QPConfig.MPA.NoCRC = !s.b.opts.CRC
+	s.b.settle(&o)
 	c, err := connect(s.b.ctx, addr, o)
 	if err == nil {
 		s.later(c.c.Close)
 	}
 	return c, err
+}
+
+// settle sets what all connections of hosts have in common.
+func (b *bench) settle(o *host.Options) {
+	o.QPConfig.MPA.NoCRC = !b.opts.CRC
+	o.Dial = func(_ context.Context, _, addr string) (net.Conn, error) { return peer.Dial(addr, b.opts.cc) }
 }
 
 // fill writes all of the namespace.

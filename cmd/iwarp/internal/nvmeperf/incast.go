@@ -93,12 +93,12 @@ func (f *flock) close() error {
 // incast has hosts write to a target that asks for their data by a Solicitor.
 func (b *bench) incast() error {
 	return b.on(func(s *stand) error {
-		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.CRC, Window: incastWindow})
+		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.CRC, CC: b.opts.cc, Window: incastWindow})
 		if err != nil {
 			return err
 		}
 		var o host.Options
-		o.QPConfig.MPA.NoCRC = !b.opts.CRC
+		b.settle(&o)
 		f, err := newFlock(b.ctx, a.Addr, o)
 		s.later(f.close)
 		if err != nil {

@@ -44,7 +44,7 @@ func Command() *cobra.Command {
 		Use: "nvme", Short: "measure the host and the target of NVMe over RDMA", Args: cli.NoArgs,
 		Long: `Measures the host and the target of the example nvme in two processes on the loopback, and prints what was measured
 beside each target. Speed is held against the same messages without NVMe, and with a file behind the target against
-the pull model of "iwarp perf commit".`,
+the pull model of "iwarp perf commit". Runs of commands of 1 MiB take five times as long as those of 4 KiB.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -58,7 +58,7 @@ the pull model of "iwarp perf commit".`,
 	}
 	o.Flags(cmd, measurements.Names())
 	fs := cmd.Flags()
-	fs.StringVar(&o.cc, "cc", peer.DefaultCC, "congestion control of the connections of perf commit, empty: the system's")
+	fs.StringVar(&o.cc, "cc", peer.DefaultCC, "congestion control of all connections, empty: the system's")
 	fs.StringVar(&o.dir, "dir", "", "`DIRECTORY` for files; empty: that for temporary ones, which may be in memory")
 	return cmd
 }

@@ -115,10 +115,18 @@ func TestNVME_81_Incast(t *testing.T) {
 		b, err := backend.NewFake(backend.FakeConfig{Size: 16 * mib})
 		require.NoError(t, err)
 		b.Inject(backend.Fault{Call: backend.CallWrite, Delay: time.Millisecond})
-		d, err := newDiskOn(t.Context(), "pipe", b, &service{Window: incastWindow})
+		var addr string
+		d, err := newDiskOn(t.Context(), b, &service{Window: incastWindow}, func(d *disk, ctx context.Context, _ *service) error {
+			l, err := d.target.Listen(ctx, "pipe", "")
+			if err == nil {
+				addr = l.Addr().String()
+				d.running.Go(func() { _ = d.target.Serve(ctx, l) }) // it ends with ctx
+			}
+			return err
+		})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, d.close()) })
-		f, err := newFlock(t.Context(), d.addr(), host.Options{Network: "pipe", QPConfig: iwarp.QPConfig{MPA: iwarp.MPAOptions{NoCRC: true}}})
+		f, err := newFlock(t.Context(), addr, host.Options{Network: "pipe", QPConfig: iwarp.QPConfig{MPA: iwarp.MPAOptions{NoCRC: true}}})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, f.close()) })
 		require.NoError(t, f.write(80*time.Millisecond))

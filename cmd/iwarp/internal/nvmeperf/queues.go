@@ -13,7 +13,7 @@ var queueCounts = []int{1, 2, 4}
 // queues compares numbers of I/O queues, with as many commands under way on each of them. It has no mark.
 func (b *bench) queues() error {
 	return b.on(func(s *stand) error {
-		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.CRC})
+		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.CRC, CC: b.opts.cc})
 		if err != nil {
 			return err
 		}
@@ -31,7 +31,7 @@ func (b *bench) queues() error {
 				all = append(all, &contest.Contender{Name: name, Size: r.size, Run: c.workers(r.does, r.size, n*depth).run})
 			}
 		}
-		if err := b.compare(all...); err != nil {
+		if err := b.compare(1, all...); err != nil {
 			return err
 		}
 		for i, c := range all[2:] {

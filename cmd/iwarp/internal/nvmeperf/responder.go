@@ -3,7 +3,7 @@ package nvmeperf
 import (
 	"context"
 	"errors"
-	"sync"
+	"net"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
@@ -12,32 +12,32 @@ import (
 
 // A responder answers requests of package rpc.
 type responder struct {
-	shape   *rpc.Shape
-	rnic    *iwarp.RNIC
-	pd      *iwarp.PD
-	l       *iwarp.Listener
-	serving sync.WaitGroup
+	shape *rpc.Shape
+	rnic  *iwarp.RNIC
+	pd    *iwarp.PD
+	l     *listener
 }
 
-func newResponder(ctx context.Context, shape *rpc.Shape) (r *responder, err error) {
-	r = &responder{shape: shape}
+func newResponder(ctx context.Context, what *service) (r *responder, err error) {
+	r = &responder{shape: what.Shape}
 	if r.rnic, err = iwarp.Open(nil); err != nil {
 		return nil, err
 	}
 	if r.pd, err = r.rnic.AllocPD(); err != nil {
 		return nil, errors.Join(err, r.rnic.Close())
 	}
-	if r.l, err = r.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil); err != nil {
+	if r.l, err = listen(what.CC, func(c net.Conn) { _ = r.serve(ctx, c) }); err != nil { // the client sees why it has ended
 		return nil, errors.Join(err, r.rnic.Close())
 	}
-	r.serving.Go(func() {
-		_ = r.l.Serve(ctx, func(cr *iwarp.ConnRequest) { _ = r.take(ctx, cr) }) // the client sees why it has ended
-	})
 	return r, nil
 }
 
-// take serves a connection until its end.
-func (r *responder) take(ctx context.Context, cr *iwarp.ConnRequest) error {
+// serve serves a connection until its end.
+func (r *responder) serve(ctx context.Context, c net.Conn) error {
+	cr, err := r.rnic.Server(ctx, c, nil)
+	if err != nil {
+		return err
+	}
 	s, err := rpc.NewServer(r.rnic, r.pd, *r.shape, peer.SourceOf(r.shape.Region))
 	if err != nil {
 		return errors.Join(err, cr.Reject(nil))
@@ -50,17 +50,17 @@ func (r *responder) take(ctx context.Context, cr *iwarp.ConnRequest) error {
 
 func (r *responder) numbers() numbers { return numbers{} }
 
-func (r *responder) addr() string { return r.l.Addr().String() }
+func (r *responder) addr() string { return r.l.addr() }
 
 func (r *responder) close() error {
-	err := errors.Join(r.l.Close(), r.rnic.Close())
-	r.serving.Wait()
+	err := errors.Join(r.l.close(), r.rnic.Close())
+	r.l.wait()
 	return err
 }
 
 // caller connects to a responder, until close.
 func (s *stand) caller(shape rpc.Shape) (*rpc.Client, error) {
-	a, err := s.open(&service{Shape: &shape})
+	a, err := s.open(&service{Shape: &shape, CC: s.b.opts.cc})
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +79,10 @@ func (s *stand) caller(shape rpc.Shape) (*rpc.Client, error) {
 	}
 	ctx, stop := context.WithTimeout(s.b.ctx, peer.Timeout)
 	defer stop()
-	_, err = rnic.Dial(ctx, "tcp", a.Addr, c.Config(pd))
+	conn, err := peer.Dial(a.Addr, s.b.opts.cc)
+	if err != nil {
+		return nil, err
+	}
+	_, err = rnic.Client(ctx, conn, c.Config(pd))
 	return c, err
 }

@@ -35,6 +35,7 @@ type reply struct {
 // A service is a target; with a Shape, a server of package rpc; with Attack, a hostile host.
 type service struct {
 	CRC    bool       `json:"crc,omitempty"`
+	CC     string     `json:"cc,omitempty"`     // congestion control; empty: the system's
 	Disk   string     `json:"disk,omitempty"`   // what backs the namespace: a backend.Spec
 	Window int64      `json:"window,omitempty"` // of the target's Solicitor; 0: there is none
 	Shape  *rpc.Shape `json:"shape,omitempty"`
@@ -103,7 +104,7 @@ func (s *server) open(ctx context.Context, what *service) (a reply, err error) {
 	var v opened
 	switch {
 	case what.Shape != nil:
-		v, err = newResponder(ctx, what.Shape)
+		v, err = newResponder(ctx, what)
 	case what.Attack != "":
 		v, err = newEnemyService(ctx, what.Attack)
 	default:

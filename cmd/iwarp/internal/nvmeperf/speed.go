@@ -14,6 +14,9 @@ const (
 	memoryDisk = "mem:64MiB"
 	// entries is the size of an I/O queue, which is one more than it has commands outstanding.
 	entries = depth + 1
+	// large is how many times as long a run of large commands takes: those with which it begins and ends, which are fewer than
+	// depth at a time, would be a tenth of it otherwise.
+	large = 5
 )
 
 // A rivalry is commands of NVMe and operations without NVMe.
@@ -24,16 +27,17 @@ type rivalry struct {
 	size  int
 	opts  host.Options
 	mark  bool // there is one
+	times int  // how many times as long as others a run takes
 }
 
 // The data of a write of 4 KiB is in the capsule unless the host is told otherwise, which leaves it without a mark: it is
 // of interest what the RDMA Read costs that larger writes have.
 var (
-	randomRead   = rivalry{"4 KiB random reads", readBlock, []rpc.Kind{rpc.Get}, 4 * kib, host.Options{QueueSize: entries}, true}
-	randomInside = rivalry{"4 KiB random writes", writeBlock, []rpc.Kind{rpc.Put, rpc.PutInside}, 4 * kib, host.Options{QueueSize: entries}, true}
-	randomKeyed  = rivalry{"4 KiB random writes, none in capsules", writeBlock, []rpc.Kind{rpc.Put}, 4 * kib, host.Options{QueueSize: entries, NoInCapsule: true}, false}
-	largeRead    = rivalry{"1 MiB reads", readBlock, []rpc.Kind{rpc.Get}, mib, host.Options{QueueSize: entries}, true}
-	largeWrite   = rivalry{"1 MiB writes", writeBlock, []rpc.Kind{rpc.Put}, mib, host.Options{QueueSize: entries}, true}
+	randomRead   = rivalry{"4 KiB random reads", readBlock, []rpc.Kind{rpc.Get}, 4 * kib, host.Options{QueueSize: entries}, true, 1}
+	randomInside = rivalry{"4 KiB random writes", writeBlock, []rpc.Kind{rpc.Put, rpc.PutInside}, 4 * kib, host.Options{QueueSize: entries}, true, 1}
+	randomKeyed  = rivalry{"4 KiB random writes, none in capsules", writeBlock, []rpc.Kind{rpc.Put}, 4 * kib, host.Options{QueueSize: entries, NoInCapsule: true}, false, 1}
+	largeRead    = rivalry{"1 MiB reads", readBlock, []rpc.Kind{rpc.Get}, mib, host.Options{QueueSize: entries}, true, large}
+	largeWrite   = rivalry{"1 MiB writes", writeBlock, []rpc.Kind{rpc.Put}, mib, host.Options{QueueSize: entries}, true, large}
 )
 
 // ops are the names of operations in iwarp perf -op.
@@ -67,7 +71,7 @@ func (b *bench) rival(s *stand, r *rivalry) error {
 	if err != nil {
 		return err
 	}
-	if err := b.compare(append(plain, commands, blocking)...); err != nil {
+	if err := b.compare(r.times, append(plain, commands, blocking)...); err != nil {
 		return err
 	}
 	for i, k := range r.kinds {
@@ -93,7 +97,7 @@ func (s *stand) calls(r *rivalry, k rpc.Kind) (*contest.Contender, error) {
 
 // commands are the sides of NVMe: with a goroutine for each command, and without.
 func (s *stand) commands(r *rivalry) (calls, transfers *contest.Contender, err error) {
-	a, err := s.open(&service{Disk: memoryDisk, CRC: s.b.opts.CRC})
+	a, err := s.open(&service{Disk: memoryDisk, CRC: s.b.opts.CRC, CC: s.b.opts.cc})
 	if err != nil {
 		return nil, nil, err
 	}

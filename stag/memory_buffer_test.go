@@ -1,0 +1,164 @@
+package stag
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// lentFile is a MemoryBuffer that notes how it is called.
+type lentFile struct {
+	testFile
+	calls  []string
+	shy    bool // Acquire lends nothing
+	excess int  // octets that Acquire returns too many
+	panics string
+}
+
+func (f *lentFile) note(method string, off int64, n int, write bool) {
+	f.calls = append(f.calls, fmt.Sprint(method, " ", off, " ", n, " ", write))
+	if method == f.panics {
+		panic(errors.New(method))
+	}
+}
+
+func (f *lentFile) Acquire(off int64, n int, write bool) ([]byte, error) {
+	f.note("Acquire", off, n, write)
+	if f.err != nil || f.shy {
+		return nil, f.err
+	}
+	return f.data[off:][:n+f.excess], nil
+}
+
+func (f *lentFile) Release(off int64, n int, write bool) { f.note("Release", off, n, write) }
+
+// newLent registers 16 octets, which a hold keeps.
+func newLent(t *testing.T) (*lentFile, *Region, *Table) {
+	t.Helper()
+	table, file := NewTable(), &lentFile{testFile: testFile{data: numbered(16)}}
+	r, err := table.RegisterBuffer(file, Options{Access: LocalWrite})
+	require.NoError(t, err)
+	return file, r, table
+}
+
+func TestMemoryBufferIsWrittenBetweenAcquireAndRelease(t *testing.T) {
+	file, r, _ := newLent(t)
+	require.NoError(t, PlaceAt([]Span{{Region: r, Off: 2, Len: 10}}, 1, []byte("abc")))
+	require.Equal(t, []string{"Acquire 3 3 true", "Release 3 3 true"}, file.calls)
+	require.Equal(t, append(append(numbered(3), "abc"...), numbered(16)[6:]...), file.data)
+}
+
+func TestMemoryBufferIsRead(t *testing.T) {
+	file, r, _ := newLent(t)
+	list := []Span{{Region: r, Off: 2, Len: 10}}
+	l, err := Borrow(list, 1, 4)
+	require.NoError(t, err)
+	require.Same(t, &file.data[3], &l.Mem[0], "the memory itself")
+	require.Len(t, l.Mem, 4)
+	require.Equal(t, []string{"Acquire 3 4 false"}, file.calls)
+	require.NoError(t, l.Return())
+	require.Equal(t, "Release 3 4 false", file.calls[1])
+
+	p := make([]byte, 4)
+	require.NoError(t, ReadAt(list, p, 1), "it can be read otherwise, too")
+	require.Equal(t, numbered(16)[3:7], p)
+	require.Len(t, file.calls, 2)
+}
+
+func TestOnlyOneMemoryBufferIsBorrowed(t *testing.T) {
+	_, r, table := newLent(t)
+	memory, err := table.Register(make([]byte, 16), Options{})
+	require.NoError(t, err)
+	file, err := table.RegisterBuffer(&testFile{data: make([]byte, 16)}, Options{})
+	require.NoError(t, err)
+	for name, list := range map[string][]Span{
+		"memory of its own":    {{Mem: make([]byte, 8), Len: 8}},
+		"a region of memory":   {{Region: memory, Len: 8}},
+		"another Buffer":       {{Region: file, Len: 8}},
+		"two spans":            {{Region: r, Len: 4}, {Region: r, Len: 4}},
+		"more than there is":   {{Region: r, Len: 7}},
+		"nothing in this list": {},
+	} {
+		l, err := Borrow(list, 0, 8)
+		require.NoError(t, err, name)
+		require.Nil(t, l.Mem, name)
+	}
+	_, err = Borrow([]Span{{Region: r, Off: 9, Len: 8}}, 0, 8)
+	require.ErrorIs(t, err, ErrBounds, "beyond the region")
+}
+
+func TestMemoryBufferThatLendsNothingIsCalledOtherwise(t *testing.T) {
+	file, r, _ := newLent(t)
+	file.shy = true
+	require.NoError(t, r.Place(4, []byte("abc")))
+	require.Equal(t, []byte("abc"), file.data[4:7], "by WriteAt")
+	l, err := Borrow([]Span{{Region: r, Len: 8}}, 0, 8)
+	require.NoError(t, err)
+	require.Nil(t, l.Mem)
+	require.Equal(t, []string{"Acquire 4 3 true", "Acquire 0 8 false"}, file.calls, "and there is no Release")
+}
+
+func TestMemoryBufferThatFails(t *testing.T) {
+	file, r, table := newLent(t)
+	whole := []Span{{Region: r, Len: 16}}
+	file.err = errors.New("disk on fire")
+	require.ErrorIs(t, r.Place(0, []byte("abc")), file.err)
+	_, err := Borrow(whole, 0, 8)
+	require.ErrorIs(t, err, file.err)
+	require.Len(t, file.calls, 2, "nothing is released")
+
+	file.err, file.excess = nil, 1
+	before := bytes.Clone(file.data)
+	require.ErrorContains(t, r.Place(0, []byte("abc")), "Acquire has returned 4 octets instead of 3")
+	_, err = Borrow(whole, 0, 8)
+	require.ErrorContains(t, err, "Acquire has returned 9 octets instead of 8")
+	require.Equal(t, before, file.data)
+	require.Equal(t, []string{"Acquire 0 3 true", "Release 0 3 true", "Acquire 0 8 false", "Release 0 8 false"}, file.calls[2:])
+	require.NoError(t, table.Close(context.Background(), r), "no pin is left over")
+}
+
+func TestMemoryBufferThatPanics(t *testing.T) {
+	for _, method := range []string{"Acquire", "Release"} {
+		file, r, table := newLent(t)
+		var p *PanicError
+		file.panics = method
+		require.ErrorAs(t, PlaceAt([]Span{{Region: r, Len: 16}}, 0, []byte("abc")), &p)
+		require.Equal(t, method, p.Method)
+		l, err := Borrow([]Span{{Region: r, Len: 16}}, 0, 8)
+		if method == "Release" {
+			require.NoError(t, err)
+			err = l.Return()
+		}
+		require.ErrorAs(t, err, &p)
+		require.Equal(t, method, p.Method)
+		require.NoError(t, table.Close(context.Background(), r), "no pin is left over")
+	}
+}
+
+// TestMemoryBufferKnowsThatItIsInside: its methods must not wait for placements either.
+func TestMemoryBufferKnowsThatItIsInside(t *testing.T) {
+	b := &insideBuffer{}
+	r, err := NewTable().RegisterBuffer(b, Options{Access: LocalWrite})
+	require.NoError(t, err)
+	require.NoError(t, r.Place(0, []byte("abc")))
+	require.Equal(t, []bool{true, true}, b.inside)
+	require.False(t, InBuffer())
+}
+
+type insideBuffer struct {
+	testFile
+	inside []bool
+}
+
+func (b *insideBuffer) Size() int64 { return 8 }
+
+func (b *insideBuffer) Acquire(_ int64, n int, _ bool) ([]byte, error) {
+	b.inside = append(b.inside, InBuffer())
+	return make([]byte, n), nil
+}
+
+func (b *insideBuffer) Release(int64, int, bool) { b.inside = append(b.inside, InBuffer()) }
