@@ -63,17 +63,26 @@ func (b *bench) do(o order) (a reply, err error) {
 	return a, err
 }
 
-// compare takes samples of contenders in turn, each so many times as long as the options say.
-func (b *bench) compare(times int, all ...*contest.Contender) error {
-	x := &contest.Contest{Pairs: b.opts.Pairs, Span: time.Duration(times) * b.opts.Span, Usage: b.remote.Usage}
-	if err := x.Compare(all...); err != nil {
-		return err
+// compare takes samples of contenders in turn, and prints what they have come to.
+func (b *bench) compare(all ...*contest.Contender) error {
+	err := b.contest(1, all...)
+	if err == nil {
+		b.tell(all...)
 	}
+	return err
+}
+
+// contest takes samples of contenders in turn, each so many times as long as the options say.
+func (b *bench) contest(times int, all ...*contest.Contender) error {
+	x := &contest.Contest{Pairs: b.opts.Pairs, Span: time.Duration(times) * b.opts.Span, Usage: b.remote.Usage}
+	return x.Compare(all...)
+}
+
+func (b *bench) tell(all ...*contest.Contender) {
 	for _, c := range all {
 		b.Note("%s: %.0f/s, %.2f GB/s, %.2f us of the processors for an operation, %.2f allocations",
 			c.Name, c.Median(contest.PerSecond), c.Median(contest.Rate)/1e9, c.Median(contest.Cost), c.Median(contest.Allocs))
 	}
-	return nil
 }
 
 // A stand is what a measurement needs, until close.

@@ -37,7 +37,7 @@ func (b *bench) flushes() error {
 			return &contest.Contender{Name: fmt.Sprintf("%s, %d under way", name, depth), Size: commitperf.PullSize, Run: w.run}
 		}
 		flushed, through := durable("4 KiB write and Flush", writeAndFlush), durable("4 KiB write with FUA", writeThrough)
-		if err := b.compare(1, pulls, flushed, through); err != nil {
+		if err := b.compare(pulls, flushed, through); err != nil {
 			return err
 		}
 		b.Marks.Least("4 KiB writes with a Flush each, against the pull model of perf commit", flushed.Against(pulls, contest.PerSecond), leastOfPull)

@@ -44,7 +44,8 @@ func Command() *cobra.Command {
 		Use: "nvme", Short: "measure the host and the target of NVMe over RDMA", Args: cli.NoArgs,
 		Long: `Measures the host and the target of the example nvme in two processes on the loopback, and prints what was measured
 beside each target. Speed is held against the same messages without NVMe, and with a file behind the target against
-the pull model of "iwarp perf commit". Runs of commands of 1 MiB take five times as long as those of 4 KiB.`,
+the pull model of "iwarp perf commit".
+Commands of 1 MiB are measured on five pairs of processes, in runs that take twice as long.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err

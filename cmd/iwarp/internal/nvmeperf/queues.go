@@ -31,7 +31,7 @@ func (b *bench) queues() error {
 				all = append(all, &contest.Contender{Name: name, Size: r.size, Run: c.workers(r.does, r.size, n*depth).run})
 			}
 		}
-		if err := b.compare(1, all...); err != nil {
+		if err := b.compare(all...); err != nil {
 			return err
 		}
 		for i, c := range all[2:] {

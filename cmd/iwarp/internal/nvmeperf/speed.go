@@ -14,9 +14,12 @@ const (
 	memoryDisk = "mem:64MiB"
 	// entries is the size of an I/O queue, which is one more than it has commands outstanding.
 	entries = depth + 1
-	// large is how many times as long a run of large commands takes: those with which it begins and ends, which are fewer than
+	// longRun is how many times as long a run of large commands takes: those with which it begins and ends, which are fewer than
 	// depth at a time, would be a tenth of it otherwise.
-	large = 5
+	longRun = 2
+	// manyStands is on how many stands large commands are measured: their rate differs more from one pair of processes to
+	// another than from run to run.
+	manyStands = 5
 )
 
 // A rivalry is commands of NVMe and operations without NVMe.
@@ -27,17 +30,19 @@ type rivalry struct {
 	size  int
 	opts  host.Options
 	mark  bool // there is one
-	times int  // how many times as long as others a run takes
+
+	times  int // how many times as long as others a run takes
+	stands int
 }
 
 // The data of a write of 4 KiB is in the capsule unless the host is told otherwise, which leaves it without a mark: it is
 // of interest what the RDMA Read costs that larger writes have.
 var (
-	randomRead   = rivalry{"4 KiB random reads", readBlock, []rpc.Kind{rpc.Get}, 4 * kib, host.Options{QueueSize: entries}, true, 1}
-	randomInside = rivalry{"4 KiB random writes", writeBlock, []rpc.Kind{rpc.Put, rpc.PutInside}, 4 * kib, host.Options{QueueSize: entries}, true, 1}
-	randomKeyed  = rivalry{"4 KiB random writes, none in capsules", writeBlock, []rpc.Kind{rpc.Put}, 4 * kib, host.Options{QueueSize: entries, NoInCapsule: true}, false, 1}
-	largeRead    = rivalry{"1 MiB reads", readBlock, []rpc.Kind{rpc.Get}, mib, host.Options{QueueSize: entries}, true, large}
-	largeWrite   = rivalry{"1 MiB writes", writeBlock, []rpc.Kind{rpc.Put}, mib, host.Options{QueueSize: entries}, true, large}
+	randomRead   = rivalry{"4 KiB random reads", readBlock, []rpc.Kind{rpc.Get}, 4 * kib, host.Options{QueueSize: entries}, true, 1, 1}
+	randomInside = rivalry{"4 KiB random writes", writeBlock, []rpc.Kind{rpc.Put, rpc.PutInside}, 4 * kib, host.Options{QueueSize: entries}, true, 1, 1}
+	randomKeyed  = rivalry{"4 KiB random writes, none in capsules", writeBlock, []rpc.Kind{rpc.Put}, 4 * kib, host.Options{QueueSize: entries, NoInCapsule: true}, false, 1, 1}
+	largeRead    = rivalry{"1 MiB reads", readBlock, []rpc.Kind{rpc.Get}, mib, host.Options{QueueSize: entries}, true, longRun, manyStands}
+	largeWrite   = rivalry{"1 MiB writes", writeBlock, []rpc.Kind{rpc.Put}, mib, host.Options{QueueSize: entries}, true, longRun, manyStands}
 )
 
 // ops are the names of operations in iwarp perf -op.
@@ -51,39 +56,63 @@ func (b *bench) throughput() error { return b.rivals(largeRead, largeWrite) }
 // rivals holds the rate of commands against that of operations without NVMe.
 func (b *bench) rivals(all ...rivalry) error {
 	for _, r := range all {
-		if err := b.on(func(s *stand) error { return b.rival(s, &r) }); err != nil {
+		sides, err := b.sides(&r)
+		if err != nil {
 			return err
 		}
+		b.tell(sides...)
+		b.judge(&r, sides)
 	}
 	return nil
 }
 
-func (b *bench) rival(s *stand, r *rivalry) error {
-	var plain []*contest.Contender
+// sides are those of a rivalry with the samples of all stands: operations without NVMe, Transfers and blocking calls.
+func (b *bench) sides(r *rivalry) (all []*contest.Contender, err error) {
+	for range r.stands {
+		err := b.on(func(s *stand) error {
+			sides, err := s.sides(r)
+			if err != nil {
+				return err
+			}
+			for i, c := range all {
+				sides[i].Samples = append(sides[i].Samples, c.Samples...)
+			}
+			all = sides
+			return b.contest(r.times, all...)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (s *stand) sides(r *rivalry) (all []*contest.Contender, err error) {
 	for _, k := range r.kinds {
 		c, err := s.calls(r, k)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		plain = append(plain, c)
+		all = append(all, c)
 	}
 	blocking, commands, err := s.commands(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := b.compare(r.times, append(plain, commands, blocking)...); err != nil {
-		return err
-	}
+	return append(all, commands, blocking), nil
+}
+
+func (b *bench) judge(r *rivalry, sides []*contest.Contender) {
+	commands, blocking := sides[len(r.kinds)], sides[len(r.kinds)+1]
 	for i, k := range r.kinds {
 		against := ", against perf -op " + ops[k]
-		if ratio := commands.Against(plain[i], contest.PerSecond); r.mark {
+		if ratio := commands.Against(sides[i], contest.PerSecond); r.mark {
 			b.Marks.Least(r.what+against, ratio, leastOfRPC)
 		} else {
 			b.Note("%s%s: %.2f", commands.Name, against, ratio)
 		}
-		b.Note("%s%s: %.2f", blocking.Name, against, blocking.Against(plain[i], contest.PerSecond))
+		b.Note("%s%s: %.2f", blocking.Name, against, blocking.Against(sides[i], contest.PerSecond))
 	}
-	return nil
 }
 
 // calls is a side without NVMe.
