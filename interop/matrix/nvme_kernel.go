@@ -19,6 +19,7 @@ var harmless = []string{
 	// Of an emulated machine whose host is busy.
 	`hrtimer: interrupt took`,
 	`clocksource: `,
+	`TSC found unstable`,
 	`block device autoloading is deprecated`, // a device that was removed is looked for
 	`long keepalive RTT`,
 	`callbacks suppressed`, // there were many of a line, which is judged by itself
