@@ -76,12 +76,12 @@ type mutexed struct {
 func (l *mutexed) Size() int64 { return int64(len(l.mem)) }
 
 func (l *mutexed) ReadAt([]byte, int64) (int, error) {
-	l.Error("octets are lent, and not read")
+	l.Error("they are acquired")
 	return 0, errors.ErrUnsupported
 }
 
 func (l *mutexed) WriteAt([]byte, int64) (int, error) {
-	l.Error("octets are lent, and not written")
+	l.Error("they are acquired")
 	return 0, errors.ErrUnsupported
 }
 
@@ -104,7 +104,7 @@ func TestARCH_1_2_BuffersOfAnyKindAreServedAlike(t *testing.T) {
 			return s.pd.RegisterBuffer(fileBuffer{f, size}, all, nil)
 		},
 		"a generator": func(s *side) (*iwarp.MR, error) { return s.pd.RegisterBuffer(generator{size}, all, nil) },
-		"memory that is lent": func(s *side) (*iwarp.MR, error) {
+		"memory behind a lock": func(s *side) (*iwarp.MR, error) {
 			return s.pd.RegisterBuffer(&mutexed{TB: s, mem: make([]byte, size)}, all, nil)
 		},
 	} {

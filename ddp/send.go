@@ -55,7 +55,7 @@ func (s *Sender) queue(qn QN) *sendQueue {
 // Memory goes by reference. It is copied at once if m.Stage is set, and also where
 // the peer may write to it while llp protects segments by a digest: a change between
 // the digest and the wire would look like corruption there. A [stag.Buffer] is read
-// here, into memory of the Sender, which Release takes back, unless it lends its own ([stag.MemoryBuffer]).
+// here, into memory of the Sender, which Release takes back, unless it gives access to its own ([stag.MemoryBuffer]).
 //
 // Emit does not check or pin the regions of m.Source: the caller holds them. An
 // error tells that the message cannot be sent ([ErrTooLong], at the start) or that
@@ -136,17 +136,17 @@ const chunkLent = 16 << 10
 
 // emitBuffer is emitOne for a payload that is not all in memory. That of a [stag.MemoryBuffer] is copied to the batch.
 func (s *Sender) emitBuffer(llp transport.LLP, m *Message, n int, last bool) (ok bool, err error) {
-	loan, err := stag.Borrow(m.Source, m.sent, n)
+	src, err := stag.AcquireAt(m.Source, m.sent, n)
 	switch {
 	case err != nil:
 		return false, readError(m, err)
-	case loan.Mem == nil:
+	case src.Mem == nil:
 		return s.emitRead(llp, m, n, last)
 	}
-	s.payload = append(s.payload[:0], loan.Mem)
+	s.payload = append(s.payload[:0], src.Mem)
 	ok = llp.Append(m.header(s.head[:0], last), s.payload, true)
 	clear(s.payload)
-	if err := loan.Return(); err != nil {
+	if err := src.Release(); err != nil {
 		return false, readError(m, err)
 	}
 	return ok, nil

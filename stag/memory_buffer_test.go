@@ -10,57 +10,57 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lentFile is a MemoryBuffer that notes how it is called.
-type lentFile struct {
+// lockedFile is a MemoryBuffer that notes how it is called.
+type lockedFile struct {
 	testFile
 	calls  []string
-	shy    bool // Acquire lends nothing
+	none   bool // Acquire returns nothing
 	excess int  // octets that Acquire returns too many
 	panics string
 }
 
-func (f *lentFile) note(method string, off int64, n int, write bool) {
+func (f *lockedFile) note(method string, off int64, n int, write bool) {
 	f.calls = append(f.calls, fmt.Sprint(method, " ", off, " ", n, " ", write))
 	if method == f.panics {
 		panic(errors.New(method))
 	}
 }
 
-func (f *lentFile) Acquire(off int64, n int, write bool) ([]byte, error) {
+func (f *lockedFile) Acquire(off int64, n int, write bool) ([]byte, error) {
 	f.note("Acquire", off, n, write)
-	if f.err != nil || f.shy {
+	if f.err != nil || f.none {
 		return nil, f.err
 	}
 	return f.data[off:][:n+f.excess], nil
 }
 
-func (f *lentFile) Release(off int64, n int, write bool) { f.note("Release", off, n, write) }
+func (f *lockedFile) Release(off int64, n int, write bool) { f.note("Release", off, n, write) }
 
-// newLent registers 16 octets, which a hold keeps.
-func newLent(t *testing.T) (*lentFile, *Region, *Table) {
+// newLocked registers 16 octets, which a hold keeps.
+func newLocked(t *testing.T) (*lockedFile, *Region, *Table) {
 	t.Helper()
-	table, file := NewTable(), &lentFile{testFile: testFile{data: numbered(16)}}
+	table, file := NewTable(), &lockedFile{testFile: testFile{data: numbered(16)}}
 	r, err := table.RegisterBuffer(file, Options{Access: LocalWrite})
 	require.NoError(t, err)
 	return file, r, table
 }
 
 func TestMemoryBufferIsWrittenBetweenAcquireAndRelease(t *testing.T) {
-	file, r, _ := newLent(t)
+	file, r, _ := newLocked(t)
 	require.NoError(t, PlaceAt([]Span{{Region: r, Off: 2, Len: 10}}, 1, []byte("abc")))
 	require.Equal(t, []string{"Acquire 3 3 true", "Release 3 3 true"}, file.calls)
 	require.Equal(t, append(append(numbered(3), "abc"...), numbered(16)[6:]...), file.data)
 }
 
 func TestMemoryBufferIsRead(t *testing.T) {
-	file, r, _ := newLent(t)
+	file, r, _ := newLocked(t)
 	list := []Span{{Region: r, Off: 2, Len: 10}}
-	l, err := Borrow(list, 1, 4)
+	l, err := AcquireAt(list, 1, 4)
 	require.NoError(t, err)
 	require.Same(t, &file.data[3], &l.Mem[0], "the memory itself")
 	require.Len(t, l.Mem, 4)
 	require.Equal(t, []string{"Acquire 3 4 false"}, file.calls)
-	require.NoError(t, l.Return())
+	require.NoError(t, l.Release())
 	require.Equal(t, "Release 3 4 false", file.calls[1])
 
 	p := make([]byte, 4)
@@ -69,8 +69,8 @@ func TestMemoryBufferIsRead(t *testing.T) {
 	require.Len(t, file.calls, 2)
 }
 
-func TestOnlyOneMemoryBufferIsBorrowed(t *testing.T) {
-	_, r, table := newLent(t)
+func TestOnlyOneMemoryBufferIsAcquired(t *testing.T) {
+	_, r, table := newLocked(t)
 	memory, err := table.Register(make([]byte, 16), Options{})
 	require.NoError(t, err)
 	file, err := table.RegisterBuffer(&testFile{data: make([]byte, 16)}, Options{})
@@ -83,38 +83,38 @@ func TestOnlyOneMemoryBufferIsBorrowed(t *testing.T) {
 		"more than there is":   {{Region: r, Len: 7}},
 		"nothing in this list": {},
 	} {
-		l, err := Borrow(list, 0, 8)
+		l, err := AcquireAt(list, 0, 8)
 		require.NoError(t, err, name)
 		require.Nil(t, l.Mem, name)
 	}
-	_, err = Borrow([]Span{{Region: r, Off: 9, Len: 8}}, 0, 8)
+	_, err = AcquireAt([]Span{{Region: r, Off: 9, Len: 8}}, 0, 8)
 	require.ErrorIs(t, err, ErrBounds, "beyond the region")
 }
 
-func TestMemoryBufferThatLendsNothingIsCalledOtherwise(t *testing.T) {
-	file, r, _ := newLent(t)
-	file.shy = true
+func TestMemoryBufferWithoutMemoryIsCalledOtherwise(t *testing.T) {
+	file, r, _ := newLocked(t)
+	file.none = true
 	require.NoError(t, r.Place(4, []byte("abc")))
 	require.Equal(t, []byte("abc"), file.data[4:7], "by WriteAt")
-	l, err := Borrow([]Span{{Region: r, Len: 8}}, 0, 8)
+	l, err := AcquireAt([]Span{{Region: r, Len: 8}}, 0, 8)
 	require.NoError(t, err)
 	require.Nil(t, l.Mem)
 	require.Equal(t, []string{"Acquire 4 3 true", "Acquire 0 8 false"}, file.calls, "and there is no Release")
 }
 
 func TestMemoryBufferThatFails(t *testing.T) {
-	file, r, table := newLent(t)
+	file, r, table := newLocked(t)
 	whole := []Span{{Region: r, Len: 16}}
 	file.err = errors.New("disk on fire")
 	require.ErrorIs(t, r.Place(0, []byte("abc")), file.err)
-	_, err := Borrow(whole, 0, 8)
+	_, err := AcquireAt(whole, 0, 8)
 	require.ErrorIs(t, err, file.err)
 	require.Len(t, file.calls, 2, "nothing is released")
 
 	file.err, file.excess = nil, 1
 	before := bytes.Clone(file.data)
 	require.ErrorContains(t, r.Place(0, []byte("abc")), "Acquire has returned 4 octets instead of 3")
-	_, err = Borrow(whole, 0, 8)
+	_, err = AcquireAt(whole, 0, 8)
 	require.ErrorContains(t, err, "Acquire has returned 9 octets instead of 8")
 	require.Equal(t, before, file.data)
 	require.Equal(t, []string{"Acquire 0 3 true", "Release 0 3 true", "Acquire 0 8 false", "Release 0 8 false"}, file.calls[2:])
@@ -123,15 +123,15 @@ func TestMemoryBufferThatFails(t *testing.T) {
 
 func TestMemoryBufferThatPanics(t *testing.T) {
 	for _, method := range []string{"Acquire", "Release"} {
-		file, r, table := newLent(t)
+		file, r, table := newLocked(t)
 		var p *PanicError
 		file.panics = method
 		require.ErrorAs(t, PlaceAt([]Span{{Region: r, Len: 16}}, 0, []byte("abc")), &p)
 		require.Equal(t, method, p.Method)
-		l, err := Borrow([]Span{{Region: r, Len: 16}}, 0, 8)
+		l, err := AcquireAt([]Span{{Region: r, Len: 16}}, 0, 8)
 		if method == "Release" {
 			require.NoError(t, err)
-			err = l.Return()
+			err = l.Release()
 		}
 		require.ErrorAs(t, err, &p)
 		require.Equal(t, method, p.Method)

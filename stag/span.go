@@ -94,30 +94,30 @@ func Gather(dst [][]byte, spans []Span, off uint64, n int) (out [][]byte, ok boo
 	return out, true
 }
 
-// A Loan is memory that a [MemoryBuffer] has lent.
-type Loan struct {
+// Acquired is memory between Acquire and Release of a [MemoryBuffer].
+type Acquired struct {
 	Mem    []byte // nil: there is none
 	region *Region
 	off    uint64
 }
 
-// Borrow lends the n octets of the list from octet off on, to be read, if they are those of one [MemoryBuffer]. If the
-// Loan has memory, Return has to follow at once; otherwise the octets are to be read by ReadAt. The caller has a hold or a pin
-// of the region. The error is that of the Buffer.
-func Borrow(spans []Span, off uint64, n int) (l Loan, err error) {
+// AcquireAt returns the n octets of the list from octet off on themselves, to be read, if they are those of one
+// [MemoryBuffer]. Release has to follow at once, unless there is no memory: then the octets are to be read by ReadAt. The
+// caller has a hold or a pin of the region. The error is that of the Buffer.
+func AcquireAt(spans []Span, off uint64, n int) (a Acquired, err error) {
 	if len(spans) != 1 || spans[0].Region == nil || spans[0].Region.buf == nil || !within(&spans[0], off, n) {
-		return Loan{}, nil
+		return Acquired{}, nil
 	}
-	l.region, l.off = spans[0].Region, spans[0].Off+off
-	if !l.region.contains(l.off, n) {
-		return Loan{}, ErrBounds
+	a.region, a.off = spans[0].Region, spans[0].Off+off
+	if !a.region.contains(a.off, n) {
+		return Acquired{}, ErrBounds
 	}
-	l.Mem, err = l.region.acquire(l.off, n, false)
-	return l, err
+	a.Mem, err = a.region.acquire(a.off, n, false)
+	return a, err
 }
 
-// Return ends the Loan. The error is a [PanicError].
-func (l *Loan) Return() error { return l.region.release(l.off, len(l.Mem), false) }
+// Release ends the use of the memory. The error is a [PanicError].
+func (a *Acquired) Release() error { return a.region.release(a.off, len(a.Mem), false) }
 
 // within reports whether n octets, at least one, at octet off are all in s.
 func within(s *Span, off uint64, n int) bool {

@@ -53,7 +53,7 @@ func (w *window) abandon(toTarget bool) {
 // Size is the length of the region.
 func (w *window) Size() int64 { return int64(w.size) }
 
-// Acquire lends the memory, and holds the mutex until Release ([stag.MemoryBuffer]). nil: octets that come are dropped.
+// Acquire returns the memory, and holds the mutex until Release ([stag.MemoryBuffer]). nil: octets that come are dropped.
 func (w *window) Acquire(off int64, n int, _ bool) ([]byte, error) {
 	w.mu.Lock()
 	mem, err := w.part(int(off), n)
