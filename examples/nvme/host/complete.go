@@ -15,15 +15,15 @@ func (q *queue) completed(wcs []iwarp.WC) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	lead := !q.posting && len(q.again) > 0
-	q.woken = false
 	q.posting = q.posting || lead // what the goroutines send that are woken now is posted below
 	err := q.endCommands(wcs[:n])
 	if err == nil {
 		err = failed
 	}
+	woken := len(q.ended) < len(q.again) // a response was for a goroutine that waits, and not for a Transfer
 	q.callDone()
 	if lead {
-		q.postWoken()
+		q.postWoken(woken)
 	}
 	return err
 }
@@ -41,10 +41,10 @@ func (q *queue) endCommands(wcs []iwarp.WC) error {
 	return nil
 }
 
-// postWoken posts what Transfers have started, and what goroutines send that were woken a moment ago. The mutex is held, but
-// not meanwhile.
-func (q *queue) postWoken() {
-	if q.woken {
+// postWoken posts what Transfers have started, and what goroutines send that were woken a moment ago, if there are any. The
+// mutex is held, but not meanwhile.
+func (q *queue) postWoken(woken bool) {
+	if woken {
 		q.yield()
 	}
 	q.postOut()
@@ -143,7 +143,6 @@ func (q *queue) end(s *slot, err error) {
 	switch s.to {
 	case toSender:
 		s.done <- struct{}{}
-		q.woken = true
 	case toTransfer:
 		q.over(s, err)
 	case toNone:

@@ -49,7 +49,6 @@ type queue struct {
 	out     []iwarp.SendWR // commands that are to be posted
 	posted  []iwarp.SendWR // the goroutine's that posts
 	posting bool           // a goroutine posts, and what is in out when it is done
-	woken   bool           // of the completions that are handled, one was for a goroutine that waits
 
 	timer *time.Timer
 	due   time.Time // when the timer fires; zero: it does not

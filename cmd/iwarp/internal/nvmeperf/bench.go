@@ -112,6 +112,7 @@ func (b *bench) on(f func(*stand) error) error {
 
 // open opens a service in the process of the target, until close.
 func (s *stand) open(what *service) (reply, error) {
+	what.CRC, what.CC = s.b.opts.CRC, s.b.opts.cc
 	a, err := s.b.do(order{Do: doOpen, Open: what})
 	if err == nil {
 		s.later(func() error {

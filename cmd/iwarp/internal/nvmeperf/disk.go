@@ -32,11 +32,18 @@ func newDisk(ctx context.Context, what *service) (*disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newDiskOn(ctx, b, what, (*disk).listen)
+	d, err := newDiskOn(ctx, b, what)
+	if err != nil {
+		return nil, err
+	}
+	if d.l, err = listen(what.CC, func(c net.Conn) { _ = d.target.ServeConn(ctx, c) }); err != nil { // the host sees why a connection has ended
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
 }
 
-// newDiskOn makes a disk of a back end, which it closes. listen has it served.
-func newDiskOn(ctx context.Context, b backend.Backend, what *service, listen func(*disk, context.Context, *service) error) (d *disk, err error) {
+// newDiskOn makes a disk of a back end, which it closes. It listens to nothing yet.
+func newDiskOn(ctx context.Context, b backend.Backend, what *service) (d *disk, err error) {
 	d = &disk{backend: b}
 	ctx, d.stop = context.WithCancel(ctx)
 	defer func() {
@@ -57,12 +64,7 @@ func newDiskOn(ctx context.Context, b backend.Backend, what *service, listen fun
 	if err := d.target.AddNamespace(diskNQN, target.Namespace{NSID: 1, Backend: d.backend}); err != nil {
 		return d, err
 	}
-	return d, listen(d, ctx, what)
-}
-
-func (d *disk) listen(ctx context.Context, what *service) (err error) {
-	d.l, err = listen(what.CC, func(c net.Conn) { _ = d.target.ServeConn(ctx, c) }) // the host sees why it has ended
-	return err
+	return d, nil
 }
 
 // dispatch is how long a write waits for the window: see target.Config.Solicitor.

@@ -23,7 +23,7 @@ func (b *bench) flushes() error {
 		if err != nil {
 			return err
 		}
-		a, err := s.open(&service{Disk: fmt.Sprintf("file:%s,size=%d", file, depth*commitperf.PullSize), CRC: b.opts.CRC, CC: b.opts.cc})
+		a, err := s.open(&service{Disk: fmt.Sprintf("file:%s,size=%d", file, depth*commitperf.PullSize)})
 		if err != nil {
 			return err
 		}

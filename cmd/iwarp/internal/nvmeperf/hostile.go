@@ -22,7 +22,7 @@ const (
 // has a process of its own.
 func (b *bench) hostile() error {
 	return b.on(func(s *stand) error {
-		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.CRC, CC: b.opts.cc})
+		a, err := s.open(&service{Disk: memoryDisk})
 		if err != nil {
 			return err
 		}

@@ -93,7 +93,7 @@ func (f *flock) close() error {
 // incast has hosts write to a target that asks for their data by a Solicitor.
 func (b *bench) incast() error {
 	return b.on(func(s *stand) error {
-		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.CRC, CC: b.opts.cc, Window: incastWindow})
+		a, err := s.open(&service{Disk: memoryDisk, Window: incastWindow})
 		if err != nil {
 			return err
 		}

@@ -115,18 +115,13 @@ func TestNVME_81_Incast(t *testing.T) {
 		b, err := backend.NewFake(backend.FakeConfig{Size: 16 * mib})
 		require.NoError(t, err)
 		b.Inject(backend.Fault{Call: backend.CallWrite, Delay: time.Millisecond})
-		var addr string
-		d, err := newDiskOn(t.Context(), b, &service{Window: incastWindow}, func(d *disk, ctx context.Context, _ *service) error {
-			l, err := d.target.Listen(ctx, "pipe", "")
-			if err == nil {
-				addr = l.Addr().String()
-				d.running.Go(func() { _ = d.target.Serve(ctx, l) }) // it ends with ctx
-			}
-			return err
-		})
+		d, err := newDiskOn(t.Context(), b, &service{Window: incastWindow})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, d.close()) })
-		f, err := newFlock(t.Context(), addr, host.Options{Network: "pipe", QPConfig: iwarp.QPConfig{MPA: iwarp.MPAOptions{NoCRC: true}}})
+		l, err := d.target.Listen(t.Context(), "pipe", "")
+		require.NoError(t, err)
+		d.running.Go(func() { _ = d.target.Serve(t.Context(), l) }) // it ends with the target
+		f, err := newFlock(t.Context(), l.Addr().String(), host.Options{Network: "pipe", QPConfig: iwarp.QPConfig{MPA: iwarp.MPAOptions{NoCRC: true}}})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, f.close()) })
 		require.NoError(t, f.write(80*time.Millisecond))

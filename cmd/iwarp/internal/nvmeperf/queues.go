@@ -13,7 +13,7 @@ var queueCounts = []int{1, 2, 4}
 // queues compares numbers of I/O queues, with as many commands under way on each of them. It has no mark.
 func (b *bench) queues() error {
 	return b.on(func(s *stand) error {
-		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.CRC, CC: b.opts.cc})
+		a, err := s.open(&service{Disk: memoryDisk})
 		if err != nil {
 			return err
 		}

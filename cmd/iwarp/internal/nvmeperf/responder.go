@@ -60,7 +60,7 @@ func (r *responder) close() error {
 
 // caller connects to a responder, until close.
 func (s *stand) caller(shape rpc.Shape) (*rpc.Client, error) {
-	a, err := s.open(&service{Shape: &shape, CC: s.b.opts.cc})
+	a, err := s.open(&service{Shape: &shape})
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func (s *stand) calls(r *rivalry, k rpc.Kind) (*contest.Contender, error) {
 
 // commands are the sides of NVMe: with a goroutine for each command, and without.
 func (s *stand) commands(r *rivalry) (calls, transfers *contest.Contender, err error) {
-	a, err := s.open(&service{Disk: memoryDisk, CRC: s.b.opts.CRC, CC: s.b.opts.cc})
+	a, err := s.open(&service{Disk: memoryDisk})
 	if err != nil {
 		return nil, nil, err
 	}
