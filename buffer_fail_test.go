@@ -39,6 +39,10 @@ func TestVERBS_73_BufferThatFails(t *testing.T) {
 			k.p.Segment()
 			k.p.Send(wiretest.ReadResponse(0xc1, disk[0].MR.STag(), 0, "12345678"))
 		}, 0x1000},
+		"the memory of a receive": {func(k *talk, disk []iwarp.SGE) {
+			require.NoError(k, k.qp.PostRecv(iwarp.RecvWR{Local: disk}))
+			k.p.Send(wiretest.Send(1, 0, "12345678"))
+		}, 0x1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -23,6 +23,8 @@ func ReceiveStatus(cause error) rdmap.Status {
 		return rdmap.StatusLocalLength
 	case errors.Is(cause, stag.ErrInvalid):
 		return rdmap.StatusLocalAccess
+	case seg.Code() == transport.DDPLocalCatastrophic:
+		return rdmap.StatusLocalOp
 	}
 	return rdmap.StatusFlushed
 }
