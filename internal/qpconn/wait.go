@@ -46,7 +46,7 @@ func (c *Conn) Wait(ctx context.Context, w Waiter, p Plan) {
 		case stop == nil && done != nil:
 			stop = context.AfterFunc(ctx, c.nudge)
 		default:
-			holds = c.receiveFor(w, p.Sleep, &poll)
+			holds = c.receiveFor(ctx, w, p.Sleep, &poll)
 		}
 	}
 	if stop != nil {
@@ -111,7 +111,7 @@ func sleep(ctx context.Context, w Waiter) (token bool) {
 
 // receiveFor receives once for w, which has the right to receive, or sends a share if the right
 // to send was offered. It reports whether w still has the right to receive.
-func (c *Conn) receiveFor(w Waiter, how transport.Wait, poll *polling) (holds bool) {
+func (c *Conn) receiveFor(ctx context.Context, w Waiter, how transport.Wait, poll *polling) (holds bool) {
 	c.mu.Lock()
 	d := c.act(c.arbiter.empty(false))
 	switch {
@@ -120,7 +120,7 @@ func (c *Conn) receiveFor(w Waiter, how transport.Wait, poll *polling) (holds bo
 		return true
 	case d&doPark == 0:
 		return false
-	case w.Done(): // checked once more; if it becomes true from now on, w is woken
+	case w.Done() || ctx.Err() != nil: // checked once more; if it becomes true from now on, w is woken
 		return true
 	}
 	if poll.polls() {
