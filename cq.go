@@ -280,21 +280,19 @@ func (cq *CQ) detach(reserve int) {
 	}
 }
 
-// push adds completions of one QP and reports whether all of them fit. The caller must nudge
+// push adds completions of one QP, and returns how many of them fit. The caller must nudge
 // the returned QP, unless the caller itself receives for that QP.
-func (cq *CQ) push(wcs ...WC) (fit bool, sole *QP) {
+func (cq *CQ) push(wcs ...WC) (fit int, sole *QP) {
 	cq.mu.Lock()
-	fit = true
-	for i := range wcs {
+	for ; fit < len(wcs); fit++ {
 		wc := cq.next()
 		if wc == nil {
-			fit = false
 			break
 		}
-		*wc = wcs[i]
+		*wc = wcs[fit]
 		cq.added(wc)
 	}
-	return fit, cq.pushed(fit)
+	return fit, cq.pushed(fit == len(wcs))
 }
 
 // next returns the next free entry, which is zero, for the caller to fill in before it calls

@@ -477,6 +477,8 @@ func TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyTheQPThatLosesACompletion(t *
 				require.Equal(t, iwarp.StateRTS, apart.State())
 				require.NoError(t, apart.Send(testContext(t)))
 				require.Equal(t, 2, small.Poll(make([]iwarp.WC, 9)), "what was there before is still there")
+				stats := loser.qp.Stats()
+				require.Zero(t, stats.SendQueued+stats.RecvQueued, "what was lost is in no queue")
 				require.NoError(t, shares.Send(testContext(t)))
 				synctest.Wait()
 				require.Equal(t, iwarp.StateRTS, shares.State(), "and goes on")

@@ -81,7 +81,7 @@ func (mw *MW) Valid() bool { return mw.latest.Load().Valid() }
 func (cq *CQ) Push(wcs ...WC) bool {
 	fit, sole := cq.push(wcs...)
 	sole.nudge()
-	return fit
+	return fit == len(wcs)
 }
 
 // Memory is for how many completions the CQ has memory.

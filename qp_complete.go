@@ -126,8 +126,9 @@ func (b *completionBatch) push() {
 		return
 	}
 	fit, sole := b.cq.push(b.wcs[:b.n]...)
-	if !fit {
+	if fit < b.n {
 		b.qp.overflow.Store(true)
+		b.slots.Release(b.n - fit) // no Poll does
 	}
 	if b != &b.qp.received {
 		sole.nudge()

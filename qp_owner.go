@@ -46,6 +46,7 @@ func (o owner) Notice(n qpconn.Notice) {
 	}
 	switch n {
 	case qpconn.NoticeFenced:
+		qp.checkOverflow() // what is fenced is no batch: Sent is not called
 		qp.tellFenced()
 	case qpconn.NoticeNoReceive:
 		qp.rnic.log.Warn("a message waits for a receive", logkey.Peer, qp.RemoteAddr(), logkey.For, qpconn.NoticeAfter, logkey.Limit, qp.cfg.RNRWait)

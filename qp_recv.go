@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/internal/postqueue"
@@ -45,7 +46,7 @@ func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
 			break
 		}
 		if n == room {
-			err = ErrQueueFull
+			err = fmt.Errorf("%w: %d receives", ErrQueueFull, q.depth)
 			break
 		}
 		r.id, r.helper = wrs[n].ID, w
@@ -189,12 +190,12 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 	}
 	cq := q.qp.recvCQ
 	cq.mu.Lock()
-	fit := true
+	lost := 0
 	for i, n := range lens {
 		r := q.At(i)
 		wc := cq.next()
 		if wc == nil {
-			fit = false
+			lost = len(lens) - i
 			break
 		}
 		wc.ID, wc.QP, wc.Op, wc.Flags, wc.Len = r.id, q.qp, OpRecv, flags, n
@@ -202,9 +203,10 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 	}
 	q.Take(len(lens))
 	q.Publish()
-	cq.pushed(fit)
-	if !fit {
+	cq.pushed(lost == 0)
+	if lost > 0 {
 		q.qp.overflow.Store(true)
+		q.qp.recvSlots.Release(lost) // no Poll does
 	}
 }
 

@@ -37,6 +37,7 @@ type SRQ struct {
 	limit   int // the event is due with fewer receives than that; 0: not armed
 	qps     int // that use the SRQ
 	closed  bool
+	dropped uint64           // receives, by Close
 	starved map[*QP]struct{} // QPs whose messages wait for a receive
 }
 
@@ -155,7 +156,7 @@ func (s *SRQ) SetLimit(n int) error {
 func (s *SRQ) Stats() SRQStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return SRQStats{Posted: s.recvs.End, Taken: s.recvs.Oldest, Free: s.recvs.Len(), Depth: s.depth}
+	return SRQStats{Posted: s.recvs.End, Taken: s.recvs.Oldest - s.dropped, Free: s.recvs.Len(), Depth: s.depth}
 }
 
 // offers reports whether there is a receive. If not, the next post wakes qp, unless it has ended:
@@ -196,6 +197,7 @@ func (s *SRQ) close() (first bool, err error) {
 		return false, fmt.Errorf("iwarp: close SRQ: still in use by %d queue pairs", s.qps)
 	}
 	s.closed = true
+	s.dropped = uint64(s.recvs.Len())
 	s.recvs.Drop()
 	return true, nil
 }

@@ -77,6 +77,21 @@ func more(segment []byte) []byte {
 	return segment
 }
 
+// TestClosedSRQHasTaken what messages took, and not what Close has dropped.
+func TestClosedSRQHasTaken(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newShop(t, 8, nil)
+		s.posts(1, 2, 3)
+		p, a := s.opens(iwarp.QPConfig{})
+		p.Send(wiretest.Send(1, 0, "a1"))
+		a.receives(1, 2)
+		require.NoError(t, a.qp.Abort())
+		<-a.qp.Done()
+		require.NoError(t, s.srq.Close())
+		require.Equal(t, iwarp.SRQStats{Posted: 3, Taken: 1, Depth: 8}, s.srq.Stats())
+	})
+}
+
 // TestVERBS_81_ARCH_9_10_FirstMessageTakesTheOldestReceive: a receive serves whichever peer comes first,
 // and completes on that QP's CQ, in the order of that peer's messages. A message takes it
 // with its first segment.
