@@ -2,6 +2,7 @@ package ddp
 
 import (
 	"bytes"
+	"errors"
 	"math/bits"
 
 	"github.com/goiwarp/iwarp/transport"
@@ -32,8 +33,10 @@ type slot struct {
 	used bool
 	seq  uint64
 	head [UntaggedLen]byte
-	len  int    // of the whole segment
-	kept []byte // the whole segment, if not placed
+	len  int // of the whole segment
+
+	placed bool
+	kept   []byte // the whole segment, if not placed
 }
 
 func (w *window) slot(seq uint64) *slot { return &w.ring[seq%uint64(len(w.ring))] }
@@ -75,6 +78,9 @@ func (w *window) remove(seq uint64) {
 
 func (w *window) drop() { w.ring, w.held, w.kept = nil, 0, 0 }
 
+// ErrAhead is matched by the error of a stream whose segments came too far ahead of their turn. It blames no message.
+var ErrAhead = errors.New("too many segments came before their turn")
+
 // early takes a segment before its turn. What it keeps is bounded: Window segments, and
 // keptLimit octets of those that cannot be placed yet; less of a guarded stream, which places
 // none of them.
@@ -82,7 +88,7 @@ func (s *Stream) early(seq uint64, ulpdu []byte) error {
 	limit, octets := s.keepLimits()
 	if seq-s.next > limit {
 		return s.refuse(ulpdu, len(ulpdu), transport.Faultf(transport.DDPLocalCatastrophic,
-			"segment %d came where %d was next, window %d", seq, s.next, limit))
+			"%w: segment %d where %d was next, window %d", ErrAhead, seq, s.next, limit))
 	}
 	t := slot{used: true, seq: seq, len: len(ulpdu)}
 	copy(t.head[:], ulpdu)
@@ -92,10 +98,10 @@ func (s *Stream) early(seq uint64, ulpdu []byte) error {
 		err = s.place(seg, false)
 	}
 	seg.payload = nil
-	if err != nil || s.guarded != nil {
+	if t.placed = err == nil && s.guarded == nil; !t.placed {
 		if s.ahead.kept+len(ulpdu) > octets {
 			return s.refuse(ulpdu, len(ulpdu), transport.Faultf(transport.DDPLocalCatastrophic,
-				"more than %d octets came before their turn that could not be placed", octets))
+				"%w: more than %d octets could not be placed", ErrAhead, octets))
 		}
 		t.kept = bytes.Clone(ulpdu)
 	}
@@ -106,20 +112,26 @@ func (s *Stream) early(seq uint64, ulpdu []byte) error {
 // drain takes, in order, the segments that were waiting for the one just taken.
 func (s *Stream) drain() error {
 	for s.ahead.holds(s.next) {
-		t := s.ahead.slot(s.next)
+		seq := s.next
 		var err error
-		if t.kept != nil {
-			err = s.inTurn(t.kept)
-		} else {
+		if t := s.ahead.slot(seq); t.placed {
 			err = s.wasPlaced(t)
+		} else {
+			err = s.inTurn(t.kept)
 		}
 		if err != nil {
 			return err
 		}
-		s.ahead.remove(s.next - 1)
+		if s.ahead.held > 0 { // else the stream has ended
+			s.ahead.remove(seq)
+		}
 	}
 	return nil
 }
+
+// Forget drops the segments that came before their turn. The layer above calls it when the stream ends with the message that it is
+// delivered, the peer's Terminate: what the peer has sent after that is not delivered.
+func (s *Stream) Forget() { s.ahead.drop() }
 
 // wasPlaced takes a segment whose turn has come and which was placed before.
 func (s *Stream) wasPlaced(t *slot) error {

@@ -210,6 +210,21 @@ func TestWhatCannotBePlacedYetIsBounded(t *testing.T) {
 	require.Equal(t, keptLimit/len(long)+1, n)
 }
 
+// TestEmptySegmentBeforeItsTurn: its error is the same as in its turn.
+func TestEmptySegmentBeforeItsTurn(t *testing.T) {
+	for _, empty := range [][]byte{nil, {}} {
+		c := converse(t, 8)
+		require.NoError(t, c.s.Segment(1, empty))
+		c.post(0, make([]byte, 1))
+		err := c.s.Segment(0, untagged(true, 0, 1, 0, []byte("x")))
+		var e *SegmentError
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, transport.DDPLocalCatastrophic, e.Code())
+		require.ErrorContains(t, err, "segment of 0 octets")
+		require.Len(t, c.delivered, 1)
+	}
+}
+
 // TestWhatIsTakenInItsTurnIsForgiven: what was kept whole counts no longer when its turn
 // has come, however much there is of it in the course of time.
 func TestWhatIsTakenInItsTurnIsForgiven(t *testing.T) {

@@ -50,10 +50,12 @@ func (s *Stream) Terminate(cause error) bool {
 	if ok && op == OpTerminate {
 		return false
 	}
-	if code := asFault(0, cause).Code; ok && op == OpReadResponse && isPlacement(code) && s.orq.len() > 0 {
-		// The response was right, but could not be placed.
-		st := StatusLocalProtection
-		if code == transport.DDPLocalCatastrophic {
+	if code := asFault(0, cause).Code; ok && op == OpReadResponse && isPlacement(code) && s.orq.len() > 0 && s.orq.at(0).Kind == KindRead {
+		st := StatusLocalProtection // the response was right, but could not be placed
+		switch {
+		case !s.isAnswer(cause):
+			st = StatusBadResponse
+		case code == transport.DDPLocalCatastrophic:
 			st = localStatus(cause)
 		}
 		s.endFor(s.orq.at(0), st, code)
@@ -61,6 +63,16 @@ func (s *Stream) Terminate(cause error) bool {
 	s.end.message = newTerminate(cause)
 	s.end.terminate = terminateQueued
 	return true
+}
+
+// isAnswer reports whether the segment in error lies in the sink of a Read. Preconditions: s.mu is held.
+func (s *Stream) isAnswer(cause error) bool {
+	var e *ddp.SegmentError
+	if !errors.As(cause, &e) {
+		return false
+	}
+	h, err := ddp.ParseTagged(e.Header)
+	return err == nil && s.matchAny(h, e.Len-ddp.TaggedLen) == nil
 }
 
 // isPlacement reports whether code, the error of a tagged segment, concerns the destination of

@@ -111,6 +111,43 @@ func TestRDMAP_40_ResponsesOutOfOrderMustMatchToo(t *testing.T) {
 	c.wantFault("nothing is outstanding any more", transport.RDMAPOpcode, segment(0, false, "1234"))
 }
 
+// TestRDMAP_40_ResponseThatMatchesNoReadFailsTheOldestOne, over a layer that reorders too, and never an operation that is no Read.
+func TestRDMAP_40_ResponseThatMatchesNoReadFailsTheOldestOne(t *testing.T) {
+	c := converse(t, func(cfg *Config) { cfg.Window = 8 })
+	sink, _ := c.region(16, nil)
+	c.post(readOf(1, target, span(sink, 0, 8)), readOf(2, target, span(sink, 8, 8)))
+	require.NoError(t, c.flush())
+	c.llp.sent = nil
+	segment := tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1000}, octets(9))
+	c.wantRefused("an octet more", segment, blaming(transport.DDPBounds, segment))
+	c.s.End()
+	c.wantDone("the Read tells that the response is bad", "1 bad response 1101", "2 flushed")
+
+	c = converse(t, func(cfg *Config) { cfg.Window = 8 })
+	c.post(atomicOf(1, add(target, 1)))
+	require.NoError(t, c.flush())
+	c.llp.sent = nil
+	segment = tagged(OpReadResponse, true, RemoteAddr{0x700, 0x1000}, octets(8))
+	c.wantRefused("a response to nothing", segment, blaming(transport.DDPBounds, segment))
+	c.s.End()
+	c.wantDone("the atomic operation is not to blame", "1 flushed")
+}
+
+// TestRDMAP_78_NothingIsDeliveredBehindATerminate: what came before its turn, and belongs behind the Terminate, is dropped.
+func TestRDMAP_78_NothingIsDeliveredBehindATerminate(t *testing.T) {
+	c := converse(t, func(cfg *Config) { cfg.Window = 8 })
+	c.receive(8)
+	c.receive(8)
+	require.NoError(t, c.take(3, untagged(OpSend, QNSend, 3, "third"))) // no receive is there for it
+	require.NoError(t, c.take(2, untagged(OpSend, QNSend, 2, "second")))
+	require.NoError(t, c.take(1, terminateOf(bare(0))))
+	require.NoError(t, c.take(0, untagged(OpSend, QNSend, 1, "first")))
+	require.Len(t, c.received, 1, "what was sent before the Terminate")
+	require.Len(t, c.terminated, 1)
+	require.NoError(t, c.take(4, untagged(OpSend, QNSend, 4, "")))
+	require.Len(t, c.received, 1)
+}
+
 // TestRDMAP_40_41_OctetsThatComeTwiceDoNotMakeUpForOthers: a peer over a layer that reorders
 // sends as many octets as were asked for, and not those.
 func TestRDMAP_40_41_OctetsThatComeTwiceDoNotMakeUpForOthers(t *testing.T) {

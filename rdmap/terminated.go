@@ -33,6 +33,7 @@ func (q *terminateSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	}
 	t.DDPHeader, t.RDMAHeader = bytes.Clone(t.DDPHeader), bytes.Clone(t.RDMAHeader)
 	if q.s.terminated(t, n) {
+		q.s.ddp.Forget()
 		q.s.config.Events.Terminated(t)
 	}
 	return nil

@@ -125,9 +125,10 @@ func (t *Table) updateBuffer(r *Region, off uint64, change func(v uint64) uint64
 	return v, t.putBuffer(r, off, fresh)
 }
 
-// putBuffer writes v. Preconditions: t.buffers.mu is held.
+// putBuffer writes v by WriteAt, which is what an [AtomicBuffer] says to be atomic, also of a [MemoryBuffer]. Preconditions:
+// t.buffers.mu is held.
 func (t *Table) putBuffer(r *Region, off, v uint64) error {
 	octets := t.buffers.octets[:]
 	binary.NativeEndian.PutUint64(octets, v)
-	return r.place(off, octets)
+	return r.placeBy(r.writeAt, off, octets)
 }

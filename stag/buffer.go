@@ -45,6 +45,11 @@ func (r *Region) write(p []byte, off uint64) error {
 		blockcopy.Copy(mem, p)
 		return r.release(off, len(p), true)
 	}
+	return r.writeAt(p, off)
+}
+
+// writeAt is WriteAt of the Buffer, for all of p.
+func (r *Region) writeAt(p []byte, off uint64) error {
 	n, err := r.writeBuffer(p, off)
 	if n != len(p) && err == nil {
 		err = io.ErrShortWrite

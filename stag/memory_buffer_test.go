@@ -3,6 +3,7 @@ package stag
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
@@ -100,6 +101,29 @@ func TestMemoryBufferWithoutMemoryIsCalledOtherwise(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, l.Mem)
 	require.Equal(t, []string{"Acquire 4 3 true", "Acquire 0 8 false"}, file.calls, "and there is no Release")
+}
+
+// An atomicFile is a lockedFile whose 8 octets WriteAt writes as one.
+type atomicFile struct{ lockedFile }
+
+func (*atomicFile) Atomic() bool { return true }
+
+func (f *atomicFile) WriteAt(p []byte, off int64) (int, error) {
+	f.note("WriteAt", off, len(p), true)
+	return f.lockedFile.WriteAt(p, off)
+}
+
+// TestAtomicOperationsCallAMemoryBuffer: its WriteAt is what it says to be atomic.
+func TestAtomicOperationsCallAMemoryBuffer(t *testing.T) {
+	file := &atomicFile{lockedFile{testFile: testFile{data: make([]byte, 16)}}}
+	table := NewTable()
+	r, err := table.RegisterBuffer(file, Options{Access: LocalWrite})
+	require.NoError(t, err)
+	_, err = table.Update(r, 8, func(v uint64) uint64 { return v + 5 })
+	require.NoError(t, err)
+	require.NoError(t, table.Store(r, 0, 7))
+	require.Equal(t, []string{"WriteAt 8 8 true", "WriteAt 0 8 true"}, file.calls)
+	require.Equal(t, []uint64{7, 5}, []uint64{binary.NativeEndian.Uint64(file.data), binary.NativeEndian.Uint64(file.data[8:])})
 }
 
 func TestMemoryBufferThatFails(t *testing.T) {

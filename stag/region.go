@@ -99,13 +99,19 @@ func (r *Region) Place(off uint64, p []byte) error {
 
 // place is Place of octets that are within the region, without Through.
 func (r *Region) place(off uint64, p []byte) error {
-	began := r.Began()
 	if r.buf == nil {
+		began := r.Began()
 		blockcopy.Copy(r.mem[off:], p)
 		r.wrote(began, off, len(p), nil)
 		return nil
 	}
-	err := r.write(p, off)
+	return r.placeBy(r.write, off, p)
+}
+
+// placeBy places the octets of p in the Buffer by write.
+func (r *Region) placeBy(write func(p []byte, off uint64) error, off uint64, p []byte) error {
+	began := r.Began()
+	err := write(p, off)
 	// A failed write may have changed any of the octets.
 	r.wrote(began, off, len(p), err)
 	if err != nil {

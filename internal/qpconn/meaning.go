@@ -23,7 +23,7 @@ func ReceiveStatus(cause error) rdmap.Status {
 		return rdmap.StatusLocalLength
 	case errors.Is(cause, stag.ErrInvalid):
 		return rdmap.StatusLocalAccess
-	case seg.Code() == transport.DDPLocalCatastrophic:
+	case seg.Code() == transport.DDPLocalCatastrophic && !errors.Is(cause, ddp.ErrAhead):
 		return rdmap.StatusLocalOp
 	}
 	return rdmap.StatusFlushed
