@@ -37,9 +37,13 @@ func Accept(ctx context.Context, r *iwarp.RNIC, cr *iwarp.ConnRequest, cfg *Conf
 		_ = cr.Reject(nil)
 		return nil, protocolError(err)
 	}
-	return connect(r, &all, peer.Flags&wire.FlagNet, func(qc *iwarp.QPConfig) (*iwarp.QP, error) {
+	c, err := connect(r, &all, peer.Flags&wire.FlagNet, func(qc *iwarp.QPConfig) (*iwarp.QP, error) {
 		return cr.Accept(ctx, qc)
 	})
+	if err != nil {
+		_ = cr.Reject(nil) // has no effect on a request that was answered
+	}
+	return c, err
 }
 
 // Dialer returns a function that dials, such as those that http.Transport.DialContext and

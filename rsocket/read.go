@@ -76,8 +76,10 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 	}
 }
 
-// outside calls f, which is the program's, without mu. It has mu again behind that, also if f panics.
+// outside calls f, which is the program's, without mu. It has mu again behind that, also if f panics. f may take as long as it
+// likes, or wait for the other side of the stream: another goroutine takes completions meanwhile.
 func (c *Conn) outside(f func([]byte) (int, error), p []byte) (int, error) {
+	c.passOn()
 	c.mu.Unlock()
 	defer c.mu.Lock()
 	return f(p)

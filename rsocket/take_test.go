@@ -98,6 +98,68 @@ func TestRSK_8_BothWaitForOneTaker(t *testing.T) {
 	})
 }
 
+// A slowProgram is a reader and a writer of the program that waits until it may go on.
+type slowProgram chan struct{}
+
+func (s slowProgram) Write(p []byte) (int, error) { <-s; return len(p), nil }
+func (s slowProgram) Read([]byte) (int, error)    { <-s; return 0, io.EOF }
+
+// TestRSK_8_AProgramThatIsSlowHoldsUpItsSideAlone: WriteTo and ReadFrom take completions until they call the program. What comes
+// for the other side while the program works reaches it.
+func TestRSK_8_AProgramThatIsSlowHoldsUpItsSideAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		slow  func(c *Conn, p slowProgram)
+		other func(c *Conn) error
+		first bool // the octets come first, and the room behind them
+	}{
+		"WriteTo": {
+			slow:  func(c *Conn, p slowProgram) { _, _ = c.WriteTo(p) },
+			other: func(c *Conn) error { _, err := c.Write(make([]byte, 1)); return err },
+			first: true,
+		},
+		"ReadFrom": {
+			slow:  func(c *Conn, p slowProgram) { _, _ = c.ReadFrom(p) },
+			other: func(c *Conn) error { _, err := c.Read(make([]byte, 1)); return err },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := meet(t, &small, itsPrivate)
+				s.Send(s.message(wire.OpSGL, 64))
+				_, err := s.conn.Write(make([]byte, 4096))
+				require.NoError(t, err)
+				p, done := make(slowProgram), make(chan error, 1)
+				var calls sync.WaitGroup
+				calls.Go(func() { c.slow(s.conn, p) })
+				synctest.Wait()
+				go func() { done <- c.other(s.conn) }()
+				synctest.Wait()
+				octets := func() { s.Send(s.write(0, "x"), s.message(wire.OpData, 1)) }
+				room := func() {
+					s.Send(s.slot(1, wire.Slot{Addr: 0x3000, Key: 0x300, Length: 4096}), s.message(wire.OpSGL, 65))
+				}
+				steps := []func(){room, octets}
+				if c.first {
+					steps = []func(){octets, room}
+				}
+				for _, comes := range steps {
+					comes()
+					synctest.Wait()
+				}
+				select {
+				case err := <-done:
+					require.NoError(t, err)
+				default:
+					require.Fail(t, "the other side waits for the program")
+				}
+				close(p)
+				require.NoError(t, s.conn.SetReadDeadline(time.Unix(1, 0)))
+				calls.Wait()
+			})
+		})
+	}
+}
+
 // TestRSK_10_CloseCallsBackAReader that takes completions, and one that does not.
 func TestRSK_10_CloseCallsBackAReader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
