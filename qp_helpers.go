@@ -27,8 +27,8 @@ func (qp *QP) RDMAWrite(ctx context.Context, dst RemoteBuffer, src ...SGE) error
 
 // RDMARead reads dst.Len octets of the peer's memory into dst, and returns when they have been
 // placed. Until then the contents of dst are indeterminate, and other code must not write to
-// it. A region with neither RemoteWrite nor RemoteAtomic is the fastest sink: where CRCs are
-// in use, octets are then received directly into it.
+// it. A region with neither RemoteWrite nor RemoteAtomic is the fastest sink: octets are then
+// received directly into it.
 func (qp *QP) RDMARead(ctx context.Context, dst SGE, src RemoteBuffer) error {
 	_, err := qp.do(ctx, SendWR{Op: OpRDMARead, Local: []SGE{dst}, Remote: src})
 	return err

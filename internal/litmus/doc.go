@@ -82,6 +82,9 @@ func (o *op) text() string {
 	if o.flags&iwarp.ReadFence != 0 {
 		t = "fenced " + t
 	}
+	if o.flags&iwarp.LocalFence != 0 {
+		t = "locally fenced " + t
+	}
 	if o.flags&iwarp.Solicited != 0 {
 		t = "solicited " + t
 	}
