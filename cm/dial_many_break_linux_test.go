@@ -45,7 +45,7 @@ func TestCM_48_49_ABreakAmongDeadTargets(t *testing.T) {
 	waitsForDescriptors(t, before)
 	client.waitsUntilIdle()
 	// The RNICs may keep some for further connections. Those of require.Eventually would count.
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for runtime.NumGoroutine() > goroutines+4 && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}

@@ -23,7 +23,7 @@ func descriptors(t *testing.T) int {
 // waitsForDescriptors waits until there are no more than n.
 func waitsForDescriptors(t *testing.T, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return descriptors(t) <= n }, 5*time.Second, 5*time.Millisecond, "a descriptor is left")
+	require.Eventually(t, func() bool { return descriptors(t) <= n }, 30*time.Second, 5*time.Millisecond, "a descriptor is left")
 }
 
 // TestCM_48_TenPercentOfAThousandAreDead, over real sockets.
@@ -82,7 +82,7 @@ func TestCM_49_NoDescriptorIsLeft(t *testing.T) {
 // TestCM_53_DisconnectManyOverTCP frees every descriptor.
 func TestCM_53_DisconnectManyOverTCP(t *testing.T) {
 	h := listens(t, "tcp", "127.0.0.1:0", 0)
-	client := newEnd(t, iwarp.Limits{})
+	client := newEndWith(t, &iwarp.Config{CloseTimeout: time.Minute})
 	before := descriptors(t)
 	var qps []*iwarp.QP
 	targets := func(yield func(Target) bool) {
@@ -97,7 +97,7 @@ func TestCM_53_DisconnectManyOverTCP(t *testing.T) {
 		qps = append(qps, r.QP)
 	}
 	require.NoError(t, qps[7].Abort())
-	for _, err := range DisconnectMany(t.Context(), slices.Values(qps), nil) {
+	for _, err := range DisconnectMany(t.Context(), slices.Values(qps), &DisconnectOptions{Timeout: time.Minute}) {
 		require.NoError(t, err)
 	}
 	client.waitsUntilIdle()

@@ -24,7 +24,12 @@ type end struct {
 
 func newEnd(t *testing.T, limits iwarp.Limits) *end {
 	t.Helper()
-	rnic, err := iwarp.Open(&iwarp.Config{Limits: limits, CloseTimeout: time.Second})
+	return newEndWith(t, &iwarp.Config{Limits: limits, CloseTimeout: time.Second})
+}
+
+func newEndWith(t *testing.T, cfg *iwarp.Config) *end {
+	t.Helper()
+	rnic, err := iwarp.Open(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = rnic.Close() })
 	pd, err := rnic.AllocPD()
@@ -39,7 +44,7 @@ func (e *end) config() *iwarp.QPConfig {
 // waitsUntilIdle waits until no QP of the end is left; it makes none after that.
 func (e *end) waitsUntilIdle() {
 	e.Helper()
-	require.Eventually(e, func() bool { return e.pd.Close() == nil }, 5*time.Second, time.Millisecond, "a QP is left")
+	require.Eventually(e, func() bool { return e.pd.Close() == nil }, 30*time.Second, time.Millisecond, "a QP is left")
 }
 
 // A host answers what its listener gets, after a delay.
@@ -62,6 +67,9 @@ func listens(t *testing.T, network, addr string, delay time.Duration) *host {
 func listensWith(t *testing.T, network, addr string, delay time.Duration, lc *iwarp.ListenConfig) *host {
 	t.Helper()
 	h := &host{end: newEnd(t, iwarp.Limits{}), delay: delay}
+	if network == "tcp" && lc == nil { // in real time: the machine may be slow, which is not what is tested
+		lc = &iwarp.ListenConfig{SetupTimeout: time.Minute, ProgressTimeout: time.Minute}
+	}
 	l, err := h.rnic.Listen(context.Background(), network, addr, lc)
 	require.NoError(t, err)
 	h.addr = l.Addr().String()

@@ -129,7 +129,10 @@ func TestRMA_20_LateBlobIsDropped(t *testing.T) {
 // than Ts does not have the octets copied when their writes have failed. In real time, for the time of a bubble
 // stands still while a goroutine waits for a lock.
 func TestRMA_19_20_TimeIsLookedAtWhenTheMemoryIsFree(t *testing.T) {
-	w := start(t, plan{server: ServerConfig{PullTimeout: 100 * time.Millisecond, Guard: 20 * time.Millisecond, Linger: 10 * time.Second}})
+	w := start(t, plan{
+		server: ServerConfig{PullTimeout: 500 * time.Millisecond, Guard: 20 * time.Millisecond, Linger: 10 * time.Second},
+		client: ClientConfig{OpTimeout: 20 * time.Second},
+	})
 	h, p := w.opens(), w.portal(1)
 	held, release, updated := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,7 +15,7 @@ import (
 // TestTransfersOfAnExecutorAreSpans, one each, with the outcome of one that fails.
 func TestTransfersOfAnExecutorAreSpans(t *testing.T) {
 	r, here, there := record(t), newSide(t, 0), newSide(t, 0)
-	server := rma.NewServer(&rma.ServerConfig{PD: there.pd, Insecure: true})
+	server := rma.NewServer(&rma.ServerConfig{PD: there.pd, Insecure: true, PullTimeout: 10 * time.Second})
 	_, err := server.Register(7, rma.NewMemory(make([]byte, 10_000)), nil)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -35,7 +36,7 @@ func TestTransfersOfAnExecutorAreSpans(t *testing.T) {
 	require.NoError(t, rma.Prepare(here.rnic, &cfg, 0, 64))
 	qp, err := here.rnic.Dial(timely(t), "pipe", addr, &cfg)
 	require.NoError(t, err)
-	client, err := rma.NewClient(timely(t), qp, &rma.ClientConfig{PD: here.pd, Insecure: true})
+	client, err := rma.NewClient(timely(t), qp, &rma.ClientConfig{PD: here.pd, Insecure: true, OpTimeout: 20 * time.Second})
 	require.NoError(t, err)
 	region, err := client.Open(timely(t), 7, rma.MayRead|rma.MayWrite)
 	require.NoError(t, err)

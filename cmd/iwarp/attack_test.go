@@ -42,7 +42,7 @@ func attacked(t *testing.T) string {
 func TestAttack(t *testing.T) {
 	addr := attacked(t)
 	var out, errs bytes.Buffer
-	args := []string{"attack", "--addr", addr, "--seed", "3", "-n", "24", "--layer", "mpa,fpdu,ddp,rdmap", "--stag", "0x1234", "--len", "64", "--parts", "24", "--for", "1s"}
+	args := []string{"attack", "--addr", addr, "--seed", "3", "-n", "24", "--layer", "mpa,fpdu,ddp,rdmap", "--stag", "0x1234", "--len", "64", "--parts", "24", "--for", "1m"}
 	require.Zero(t, iwarpMain(t, args, &out, &errs), errs.String())
 	require.Contains(t, out.String(), "attacking "+addr)
 	require.Contains(t, out.String(), "still takes connections")

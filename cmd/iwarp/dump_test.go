@@ -137,7 +137,7 @@ func operate(t *testing.T, trace io.Writer) (finish func()) {
 		require.NoError(t, err)
 		return a
 	}
-	server := rma.NewServer(&rma.ServerConfig{PD: pd})
+	server := rma.NewServer(&rma.ServerConfig{PD: pd, PullTimeout: 10 * time.Second})
 	_, err = server.Register(7, rma.NewMemory(make([]byte, 4096)), nil)
 	require.NoError(t, err)
 	listener, err := rnic.Listen(ctx, "tcp", "127.0.0.1:0", &iwarp.ListenConfig{Auth: auth()})
@@ -158,7 +158,7 @@ func operate(t *testing.T, trace io.Writer) (finish func()) {
 	require.NoError(t, rma.Prepare(rnic, &cfg, 0, 64))
 	qp, err := rnic.Dial(ctx, "tcp", listener.Addr().String(), &cfg)
 	require.NoError(t, err)
-	client, err := rma.NewClient(ctx, qp, &rma.ClientConfig{PD: pd})
+	client, err := rma.NewClient(ctx, qp, &rma.ClientConfig{PD: pd, OpTimeout: 20 * time.Second})
 	require.NoError(t, err)
 	handle, err := client.Open(ctx, 7, rma.MayRead)
 	require.NoError(t, err)

@@ -81,7 +81,7 @@ func TestTop(t *testing.T) {
 	first := qps[0].(map[string]any)
 	require.Equal(t, listener.Addr().String(), first["remote"], "that of the QP that writes")
 	require.Greater(t, first["sent_rate"].(map[string]any)["octets"], 4096.0)
-	require.InDelta(t, 200e6, all[1]["interval_ns"], 2e9)
+	require.GreaterOrEqual(t, all[1]["interval_ns"], 200e6)
 	require.NotContains(t, succeeds(t, "top", "--once", "--interval", "200ms", "--filter", "nothing", page), "RTS")
 
 	fails(t, cli.Unconnected, "404 Not Found; give the address of iwarp perf --metrics", "top", "--once", page+"elsewhere")

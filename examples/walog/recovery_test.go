@@ -331,7 +331,7 @@ func TestLinksDoNotWaitForEachOther(t *testing.T) {
 	defer close(d.over)
 
 	w, marks := c.begun()
-	ctx, cancel := context.WithTimeout(c.ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(c.ctx, 30*time.Second)
 	defer cancel()
 	w.tasks.Go(func() { _ = w.links[2].replicate(ctx, marks[2]) })
 	<-d.asked
@@ -380,7 +380,7 @@ func TestTargetThatCannotServeAWriter(t *testing.T) {
 	defer func() { _ = rnic.Close() }()
 	pd, err := rnic.AllocPD()
 	require.NoError(t, err)
-	waits, cancel := context.WithTimeout(ctx, 5*time.Second)
+	waits, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	_, err = rnic.Dial(waits, "tcp", s.l.Addr().String(), &iwarp.QPConfig{PD: pd})
 	require.ErrorIs(t, err, iwarp.ErrRejected)

@@ -27,7 +27,7 @@ type client struct {
 // connect serves m to a client that has heard the greeting.
 func connect(t *testing.T, m Medium) *client {
 	ours, theirs := net.Pipe()
-	require.NoError(t, ours.SetDeadline(time.Now().Add(5*time.Second)))
+	require.NoError(t, ours.SetDeadline(time.Now().Add(30*time.Second)))
 	c := &client{t, ours, make(chan error, 1)}
 	go func() { c.served <- Serve(theirs, m) }()
 	c.hears("NBDMAGIC", "IHAVEOPT", uint16(3))

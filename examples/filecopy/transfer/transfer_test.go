@@ -323,7 +323,7 @@ func TestAClientThatLeavesInTheMiddle(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.names(t), 1, "there is a temporary file")
 	require.NoError(t, c.qp.Abort())
-	require.Eventually(t, func() bool { return len(s.names(t)) == 0 }, 5*time.Second, time.Millisecond, "it goes with the client")
+	require.Eventually(t, func() bool { return len(s.names(t)) == 0 }, 30*time.Second, time.Millisecond, "it goes with the client")
 }
 
 func TestAClientThatLeavesInGoodOrder(t *testing.T) {

@@ -258,7 +258,7 @@ func TestBackupThatDoesNotAnswer(t *testing.T) {
 func TestTimeoutGoesToTheOther(t *testing.T) {
 	w := newWorld(t, "tcp")
 	w.start()
-	c := w.customClient("alpha", 300*time.Millisecond, 0)
+	c := w.customClient("alpha", time.Second, 0)
 	w.put(c, "a", "1")
 	id, err := RegionOf("alpha")
 	require.NoError(t, err)

@@ -78,7 +78,7 @@ func TestRunHoldsAsManyAsAsked(t *testing.T) {
 
 func TestRunEndsWithItsContext(t *testing.T) {
 	addr, _ := serve(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	tally, err := Run(ctx, Options{Addrs: map[attack.Layer]string{attack.TCP: addr}})
 	require.NoError(t, err)

@@ -63,7 +63,7 @@ func (b *bench) oneHole() (failed, whole float64, err error) {
 	if h.window, err = rma.NewSolicitor(solicit.Config{Fixed: holeReads * (4*kib + tag)}); err != nil {
 		return 0, 0, err
 	}
-	cfg.OpTimeout, cfg.Solicitor = timer, h.window
+	cfg.OpTimeout, cfg.Solicitor = peer.Timeout, h.window
 	if h.dark, h.darkRead, err = h.client(cfg); err != nil {
 		return 0, 0, err
 	}
@@ -89,7 +89,7 @@ func (h *hole) measure() (failed, whole float64, err error) {
 	began := time.Now()
 	for i := range h.sinks {
 		h.sinks[i] = bytes.Repeat([]byte{0xa5}, 4*kib)
-		if _, err := h.dark.portal.Post(rma.Command{Op: rma.Read, Handle: h.darkRead, Buf: h.sinks[i]}); err != nil {
+		if _, err := h.dark.portal.Post(rma.Command{Op: rma.Read, Handle: h.darkRead, Buf: h.sinks[i], Timeout: timer}); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -97,7 +97,7 @@ func (h *hole) measure() (failed, whole float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	if g := h.window.Stats().Granted; g != holeReads*(4*kib+tag) {
+	if g := h.window.Stats().Granted; g != holeReads*(4*kib+tag) && time.Since(began) < timer+lingers {
 		return 0, 0, fmt.Errorf("the window has %d octets of operations that may still be answered", g)
 	}
 	// It has to wait until the window is whole: nothing less has room for it.
