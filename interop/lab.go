@@ -42,7 +42,7 @@ func (l *lab) runAll(ctx context.Context) error {
 		return err
 	}
 	l.say("userland of the guest is there")
-	if err := os.RemoveAll(l.out); err != nil {
+	if err := l.clearOut(); err != nil {
 		return err
 	}
 	for _, series := range l.kernels {
@@ -58,18 +58,36 @@ func (l *lab) runAll(ctx context.Context) error {
 	return nil
 }
 
+// variants are those of siw.
+var variants = []string{stock, withKnobs}
+
+// outOf is where the cases of one boot leave captures and logs.
+func (l *lab) outOf(series, variant string) string { return filepath.Join(l.out, series+"-"+variant) }
+
+// clearOut removes what earlier runs have left, and nothing else: the folder may be the user's.
+func (l *lab) clearOut() error {
+	for _, series := range allSeries() {
+		for _, variant := range variants {
+			if err := os.RemoveAll(l.outOf(series, variant)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // runKernel boots one kernel once for every variant of siw that the cases want.
 func (l *lab) runKernel(ctx context.Context, k *kernel, user string) error {
 	initramfs := filepath.Join(k.dir, l.system().initramfs)
 	if err := buildInitramfs(ctx, k, l.system(), user, initramfs); err != nil {
 		return err
 	}
-	for _, variant := range []string{stock, withKnobs} {
+	for _, variant := range variants {
 		cases := l.selected(variant)
 		if len(cases) == 0 {
 			continue
 		}
-		out := filepath.Join(l.out, k.series+"-"+variant)
+		out := l.outOf(k.series, variant)
 		v := &vm{kernel: k, initramfs: initramfs, share: out, accel: l.accel, console: filepath.Join(out, "console.log"), pace: l.pace}
 		if err := l.runBoot(ctx, v, variant, cases); err != nil {
 			return err

@@ -25,6 +25,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -131,7 +132,7 @@ func parseFlags() (cfg config, list bool, err error) {
 	flag.StringVar(&cfg.accel, "accel", "tcg,thread=multi", "QEMU's accelerator; kvm where it works")
 	flag.StringVar(&cfg.release, "release", "", "`release` of Debian of the guest's programs, such as trixie (default: that of this machine)")
 	flag.StringVar(&cfg.cache, "cache", filepath.Join(base, "iwarp-interop"), "`folder` for packages, kernels and modules")
-	flag.StringVar(&cfg.out, "out", "", "`folder` for captures and logs (default: run in the cache folder)")
+	flag.StringVar(&cfg.out, "out", "", "`folder` for captures and logs, in a folder for each kernel and siw (default: run in the cache folder)")
 	flag.IntVar(&cfg.cuts, "power", 0, "cut the power of a target `N` times, in place of the cases")
 	flag.IntVar(&cfg.creations, "creations", 0, "cut the power of a machine that makes files `N` times, in place of the cases")
 	flag.BoolVar(&cfg.faults, "faults", false, "run the cases of failing disks, in place of the others")
@@ -140,9 +141,14 @@ func parseFlags() (cfg config, list bool, err error) {
 		"; or else the captures, several with commas: "+strings.Join(wireSabotages(), ", "))
 	flag.Uint64Var(&cfg.seed, "seed", 0, "seed of -power; 0: another one each time")
 	flag.Parse()
-	if cfg.power() {
+	switch {
+	case flag.NArg() > 0:
+		err = fmt.Errorf("there are no arguments, only flags: %q", flag.Arg(0))
+	case cfg.cuts < 0 || cfg.creations < 0:
+		err = errors.New("-power and -creations are not negative")
+	case cfg.power():
 		err = cfg.checkPower()
-	} else {
+	default:
 		cfg.planted, err = parseSabotages(cfg.sabotage)
 	}
 	if err != nil {

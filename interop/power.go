@@ -169,6 +169,8 @@ func (c *config) checkPower() error {
 		return errors.New("the sabotage async is not for -nvme")
 	case c.creations > 0 && c.cuts > 0:
 		return errors.New("-power and -creations are two runs")
+	case c.sabotage != powercut.Honest && c.cuts == 0 && c.creations == 0:
+		return errors.New("-sabotage is not for -faults alone")
 	case !slices.Contains(known, c.sabotage):
 		return fmt.Errorf("no sabotage %q, only %s", c.sabotage, strings.Join(known, ", "))
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,11 +132,17 @@ func (m *machine) boot(ctx context.Context, traffic time.Duration) (said string,
 	go func() { written <- m.requester.Run(ctx) }()
 	select {
 	case err := <-written:
-		return "", fmt.Errorf("before the power was cut: %w", errors.Join(err, context.Cause(up)))
+		return "", endedEarly(up, err, q.console)
 	case <-time.After(traffic):
 	}
 	q.kill()
 	return "", <-written
+}
+
+// endedEarly is the error of traffic that has ended before the power was cut.
+func endedEarly(up context.Context, err error, console string) error {
+	said := errors.New("the target has ended, or the traffic: " + cmp.Or(lastWord(console), "nothing was said"))
+	return fmt.Errorf("before the power was cut: %w", errors.Join(err, context.Cause(up), said))
 }
 
 // lastWord finds in a console what the target's program said when it ended.

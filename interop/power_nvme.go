@@ -25,15 +25,21 @@ func (p *power) runNVMeCuts(ctx context.Context) error {
 	m.newDisk()
 	h := nvmecut.NewHost(p.seed)
 	var err error
-	for cut := 0; cut <= p.cuts && err == nil; cut++ {
-		err = m.nvmeLife(ctx, h, cut < p.cuts)
+	cuts := 0
+	for ; cuts < p.cuts; cuts++ {
+		if err = m.nvmeLife(ctx, h, true); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = m.nvmeLife(ctx, h, false)
 	}
 	if err == nil && p.sabotage == powercut.Honest {
 		err = p.checkJournal(ctx, m.disk)
 	}
 	acknowledged, lost := h.Records()
 	fmt.Printf("NVMe: %d cuts, %d versions of blocks acknowledged as durable, %d lost blocks (sabotage %s, seed %d, %.1f s per cut)\n",
-		p.cuts, acknowledged, lost, p.sabotage, p.seed, time.Since(began).Seconds()/float64(p.cuts))
+		cuts, acknowledged, lost, p.sabotage, p.seed, time.Since(began).Seconds()/float64(max(cuts, 1)))
 	switch {
 	case err != nil:
 		return err
@@ -112,7 +118,7 @@ func (m *machine) bootNVMe(ctx context.Context, h *nvmecut.Host, write bool, aft
 	go func() { written <- h.Run(ctx) }()
 	select {
 	case err := <-written:
-		return fmt.Errorf("before the power was cut: %w", errors.Join(err, context.Cause(up)))
+		return endedEarly(up, err, q.console)
 	case <-time.After(after):
 	}
 	q.kill()

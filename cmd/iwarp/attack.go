@@ -152,7 +152,8 @@ func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) e
 	d := net.Dialer{Timeout: 10 * time.Second}
 	c, err := d.DialContext(ctx, "tcp", a.addr)
 	if err != nil {
-		return fmt.Errorf("the target takes no connection any more: %w", err)
+		// Not %w: there was a target, and it is the attack that has ended it.
+		return fmt.Errorf("the target takes no connection any more: %s", err.Error())
 	}
 	if !a.json {
 		fmt.Fprintln(w, "\nthe target still takes connections")

@@ -50,8 +50,8 @@ func (p *pinger) ping(ctx context.Context) (err error) {
 func (p *pinger) pings(ctx context.Context, e *pingEnd, r *pingReport) (n int, err error) {
 	for ; p.count == 0 || n < p.count; n++ {
 		if n > 0 {
-			if err := pause(ctx, p.interval); err != nil {
-				return n, err
+			if pause(ctx, p.interval) != nil {
+				return n, nil // interrupted, which is how it ends; nothing is under way
 			}
 		}
 		began := time.Now()

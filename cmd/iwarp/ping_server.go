@@ -56,7 +56,7 @@ func (p *pinger) serveAll(ctx context.Context, l *iwarp.Listener) error {
 			return err
 		}
 		clients.Go(func() {
-			if err := p.serveOne(ctx, cr, nil); err != nil {
+			if err := p.serveOne(ctx, cr, nil); err != nil && ctx.Err() == nil {
 				p.log.Warn("client failed", "addr", cr.RemoteAddr().String(), "err", err)
 			}
 		})

@@ -40,6 +40,11 @@ func attackFromAProcess(ctx context.Context, what drive.Options, d time.Duration
 	defer stop()
 	cmd := exec.CommandContext(hard, self, "-child", string(arg), "-for", d.String(), "-seed", strconv.FormatUint(what.Seed, 10))
 	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe() // it ends with this process
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // nothing was written
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, err
@@ -48,7 +53,7 @@ func attackFromAProcess(ctx context.Context, what drive.Options, d time.Duration
 	return t, json.NewDecoder(bytes.NewReader(out)).Decode(t)
 }
 
-// attackFromHere is that process.
+// attackFromHere is that process. It ends when the one that has started it does, whose end of stdin is closed then.
 func attackFromHere(ctx context.Context, w io.Writer, o options) error {
 	var what drive.Options
 	if err := json.Unmarshal([]byte(o.child), &what); err != nil {
@@ -62,6 +67,10 @@ func attackFromHere(ctx context.Context, w io.Writer, o options) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.time)
 	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
 	t, err := drive.Run(ctx, what)
 	if err != nil {
 		return err

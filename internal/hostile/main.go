@@ -24,6 +24,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 )
 
@@ -59,7 +60,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "hostile: there are no arguments, -for and -parts must be positive, -pause and -ratio not negative")
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	o.quiet, o.warm, o.settle, o.heapTime = min(max(o.time/4, time.Second), 30*time.Second), warmTime, settleTime, heapTime
 	err := run(ctx, os.Stdout, o)
 	stop()

@@ -65,7 +65,7 @@ func litmus(w io.Writer, o options) error {
 	var errs []error
 	printHead(w, ls)
 	for _, k := range programs {
-		ts := runOver(k, ls, int(o.runs)/len(ls), o.seed)
+		ts := runOver(k, ls, 1+(int(o.runs)-1)/len(ls), o.seed)
 		printTallies(w, ts)
 		errs = append(errs, judge(ts, o.runs >= conclusive))
 	}

@@ -49,8 +49,8 @@ func main() {
 	flag.IntVar(&o.shrink, "shrink", 2000, "how `often` a failing program is run to make it smaller")
 	flag.IntVar(&o.tries, "tries", 1, "`how often` a smaller program is run that may fail sometimes only")
 	flag.Parse()
-	if flag.NArg() > 0 || o.programs == 0 && o.length == 0 && o.replay == "" {
-		fmt.Fprintln(os.Stderr, "metamorphic: want -programs, -for or -replay, and no arguments")
+	if flag.NArg() > 0 || o.programs < 0 || o.length < 0 || o.times < 1 || o.programs == 0 && o.length == 0 && o.replay == "" {
+		fmt.Fprintln(os.Stderr, "metamorphic: want -programs, -for or -replay, none negative, and no arguments")
 		os.Exit(2)
 	}
 	if err := run(os.Stdout, o); err != nil {

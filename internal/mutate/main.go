@@ -13,15 +13,18 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -35,7 +38,9 @@ func main() {
 	run := flag.String("run", "", "run only the mutations whose whole id matches this `regexp`")
 	flag.Parse()
 
-	ok, err := mutate(os.Stdout, options{sample: *n, seed: *seed, list: *show, id: *run})
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ok, err := mutate(ctx, os.Stdout, options{sample: *n, seed: *seed, list: *show, id: *run})
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 	}
@@ -52,7 +57,7 @@ type options struct {
 }
 
 // mutate does what the options say and tells whether every mutation was noticed.
-func mutate(w io.Writer, o options) (bool, error) {
+func mutate(ctx context.Context, w io.Writer, o options) (bool, error) {
 	root, err := filepath.Abs(".")
 	if err != nil {
 		return false, err
@@ -71,7 +76,7 @@ func mutate(w io.Writer, o options) (bool, error) {
 	}
 	start := time.Now()
 	r := newReport(w)
-	if err := newRunner(root).run(ms, r.add); err != nil {
+	if err := newRunner(ctx, root).run(ms, r.add); err != nil {
 		return false, err
 	}
 	return r.end(time.Since(start)), nil

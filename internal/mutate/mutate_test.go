@@ -152,7 +152,7 @@ func TestRunnerTellsTheVerdictsApart(t *testing.T) {
 		return list.Mutation{ID: id, File: "p/p.go", Pkg: "p", Test: test, Old: old, New: new}
 	}
 	results := make(map[string]result)
-	err := newRunner(root).run([]list.Mutation{
+	err := newRunner(t.Context(), root).run([]list.Mutation{
 		m("MPA-1a", "TestMin", "a < b", "a > b"),
 		m("MPA-1b", "TestMin", "a < b", "a <= b"),
 		m("MPA-1c", "TestMin", "a < b", "a < c"),

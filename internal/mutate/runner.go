@@ -41,6 +41,7 @@ type result struct {
 
 // A runner builds and runs tests, of the tree as it is and with mutations.
 type runner struct {
+	ctx  context.Context // ends the run
 	root string
 	dir  string // temporary
 
@@ -48,8 +49,8 @@ type runner struct {
 	baseline map[string]error // of each test without a mutation
 }
 
-func newRunner(root string) *runner {
-	return &runner{root: root, baseline: make(map[string]error)}
+func newRunner(ctx context.Context, root string) *runner {
+	return &runner{ctx: ctx, root: root, baseline: make(map[string]error)}
 }
 
 // run runs all mutations and hands each result to report as it comes, one at a time.
@@ -71,18 +72,24 @@ func (r *runner) run(ms []list.Mutation, report func(result)) error {
 	slots := make(chan struct{}, parallel)
 	for i, m := range ms {
 		slots <- struct{}{}
+		if r.ctx.Err() != nil {
+			break
+		}
 		wg.Go(func() {
 			defer func() { <-slots }()
 			start := time.Now()
 			v, out := r.one(fmt.Sprintf("m%d", i), m)
 			took := time.Since(start)
+			if r.ctx.Err() != nil {
+				return // what was ended says nothing
+			}
 			reporting.Lock()
 			defer reporting.Unlock()
 			report(result{m: m, verdict: v, output: out, took: took})
 		})
 	}
 	wg.Wait()
-	return nil
+	return r.ctx.Err()
 }
 
 // buildBaselines builds the unchanged tests of every package that is needed.
@@ -169,7 +176,7 @@ func (r *runner) writeOverlay(name string, m list.Mutation) (string, error) {
 // it takes two thirds of the time.
 func (r *runner) build(bin, pkg, overlay string) (string, error) {
 	// A package of a nested module does not build from the root.
-	cmd := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-o", bin, "-overlay", overlay, ".")
+	cmd := exec.CommandContext(r.ctx, "go", "test", "-c", "-ldflags=-s -w", "-o", bin, "-overlay", overlay, ".")
 	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(pkg))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -177,7 +184,7 @@ func (r *runner) build(bin, pkg, overlay string) (string, error) {
 
 // runTest runs the test of m from a test binary, as go test would.
 func (r *runner) runTest(bin string, m list.Mutation) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), killAfter)
+	ctx, cancel := context.WithTimeout(r.ctx, killAfter)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, "-test.run", "^"+m.Test+"$", "-test.v", "-test.count=1",
 		"-test.timeout", testTimeout.String())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -76,7 +77,7 @@ func (s *soak) round(seed uint64, number int, length time.Duration) uint64 {
 	all.Go(func() { s.shareRegion(ctx, number) })
 	for ; ctx.Err() == nil && s.well(); seed++ {
 		j := draw(seed, s.networks)
-		if _, skip := s.skipped.Load(j.config.Network); skip {
+		if !s.has(j.config.Network) {
 			continue
 		}
 		s.slots.take(j.slots())
@@ -119,10 +120,19 @@ func (s *soak) run(j job) {
 	}
 }
 
+// has tells whether the machine has a network, as far as is known.
+func (s *soak) has(network string) bool {
+	_, skipped := s.skipped.Load(network)
+	return !skipped
+}
+
 // skip notes that the machine does not have a network.
 func (s *soak) skip(c program.Config, why error) {
 	if _, known := s.skipped.LoadOrStore(c.Network, true); !known {
 		fmt.Fprintf(s.w, "left out: %v\n", why)
+		if !slices.ContainsFunc(s.networks, s.has) {
+			s.findings.add("no program can run: the machine has none of the networks")
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func Play(ctx context.Context, addr string, c attack.Conversation, maxGap time.D
 	dialer := net.Dialer{Timeout: dialTime}
 	conn, err := dialer.DialContext(ctx, c.Layer.Network(), addr)
 	if err != nil {
-		return Outcome{Refused: true}
+		return Outcome{Refused: ctx.Err() == nil}
 	}
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })

@@ -64,11 +64,19 @@ func (d *rdmaDriver) dial(addr string) error {
 	return e.connected(theirs)
 }
 
-func (d *rdmaDriver) run(n int, times []int64) ([]int64, error) {
-	if d.pacer != nil {
-		d.pacer.on()
-		defer d.pacer.off()
+func (d *rdmaDriver) run(n int, times []int64) (taken []int64, err error) {
+	if d.pacer == nil {
+		return d.runAlone(n, times)
 	}
+	err = d.pacer.during(func() (err error) {
+		taken, err = d.runAlone(n, times)
+		return err
+	})
+	return taken, err
+}
+
+// runAlone is run without the slow connections.
+func (d *rdmaDriver) runAlone(n int, times []int64) ([]int64, error) {
 	if d.w.isCall() {
 		return d.call(n, times)
 	}

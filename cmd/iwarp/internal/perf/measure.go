@@ -25,11 +25,14 @@ func (o *options) measure(ctx context.Context, c net.Conn, s cli.Streams) error 
 		met    = true
 	)
 	if o.suite != "" {
-		rows, met = o.runSuite(r, o.selected(), s.Err)
-	} else if rows, points, err = o.runAll(r); err != nil {
-		return err
+		rows, met, err = o.runSuite(ctx, r, o.selected(), s.Err)
+	} else {
+		rows, points, err = o.runAll(r)
 	}
 	o.progress.Clear()
+	if err != nil {
+		return err
+	}
 	if err := o.print(s.Out, rows); err != nil {
 		return err
 	}

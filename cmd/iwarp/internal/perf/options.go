@@ -28,6 +28,7 @@ type options struct {
 	sizes        sizes
 	region       sizes
 	work         workload
+	workSet      *pflag.FlagSet // of what is measured
 	network      string
 	baseline     string
 	pairing      pairing
@@ -113,7 +114,9 @@ func (o *options) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.html, "html", "", "write a report with plots to `FILE`")
 	fs.StringVar(&o.profile, "cpuprofile", "", "write CPU profiles to `FILE`.client and FILE.server, or that of one side, with --serve or --connect, to FILE")
 	fs.StringVar(&o.metrics, "metrics", "", "serve a live page of this process at http://`ADDRESS`/, and its counters for Prometheus at /metrics: host:port, on the loopback without a host; those of a server that is started here at the next port")
-	o.workFlags(fs)
+	o.workSet = pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.workFlags(o.workSet)
+	fs.AddFlagSet(o.workSet)
 }
 
 // workFlags are those of the operations that are measured.
@@ -168,6 +171,9 @@ func (o *options) check() error {
 	case len(o.region) != 1:
 		return cli.Usagef("--region takes one size")
 	}
+	if err := o.checkUnused(); err != nil {
+		return err
+	}
 	if err := o.checkSuite(); err != nil {
 		return err
 	}
@@ -214,6 +220,25 @@ func (o *options) checkMetrics() error {
 	}
 	if _, err := exporter.Next(o.metrics); err != nil {
 		return cli.UsageError("--metrics: " + err.Error())
+	}
+	return nil
+}
+
+// checkUnused refuses flags that would do nothing.
+func (o *options) checkUnused() error {
+	var work string // a flag that says what is measured
+	o.workSet.VisitAll(func(f *pflag.Flag) {
+		if f.Changed && (o.server || f.Name != "cc") {
+			work = f.Name
+		}
+	})
+	switch {
+	case o.server && (o.suite != "" || o.html != ""):
+		return cli.Usagef("--suite and --html are for the client, not for --serve")
+	case o.server && work != "":
+		return cli.Usagef("--%s is for the client, which tells the server", work)
+	case o.suite != "" && work != "":
+		return cli.Usagef("--%s is not for a suite: its cases say what is measured", work)
 	}
 	return nil
 }

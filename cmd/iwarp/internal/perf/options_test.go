@@ -56,6 +56,8 @@ func TestOptions(t *testing.T) {
 		_, err = parsed(append(one, "--metrics", "127.0.0.1:0"))
 		require.NoError(t, err, "there is no second process")
 	}
+	_, err = parsed([]string{"--suite", "standard", "--cc", ""})
+	require.NoError(t, err, "the cases have the congestion control that the flag says")
 	for _, args := range [][]string{{"--suite", "standard"}, {"--serve"}} {
 		_, err = parsed(append(args, "--baseline", "http"))
 		require.NoError(t, err, "nothing is measured against the baseline")
@@ -75,8 +77,11 @@ func TestOptions(t *testing.T) {
 		{"--baseline", "http"}, // write is one of the operations
 		{"--op", "pingpong", "--baseline", "reqresp"},
 		{"--op", "read", "--depth", "5000", "--size", "64", "--baseline", "reqresp"},
-		{"--suite", "standard", "--html", "page.html", "--op", "read", "--baseline", "reqresp"}, // the report would plot writes
-		{"--suite", "standard", "--op", "fly"},
+		{"--suite", "standard", "--html", "page.html", "--baseline", "reqresp"}, // the report would plot writes
+		{"--suite", "standard", "--network", "sctp+udp"},
+		{"--serve", "--suite", "standard"},
+		{"--serve", "--html", "page.html"},
+		{"--serve", "--cc", "cubic"},
 		{"--pairs", "0"},
 		{"--op", "fly"},
 		{"--op", "send", "--duplex"},

@@ -2,6 +2,8 @@ package perf
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -27,7 +29,8 @@ type pacer struct {
 	wr     []iwarp.SendWR
 	ticker *time.Ticker
 	stop   chan struct{}
-	done   chan error
+	done   chan struct{}
+	err    error // why it has ended, when done is closed
 }
 
 // newPacer begins to pace; from is what the slow connections read.
@@ -40,13 +43,16 @@ func newPacer(r *iwarp.RNIC, pd *iwarp.PD, cq *iwarp.CQ, qps []*iwarp.QP, from i
 	p := &pacer{
 		qps: qps, cq: cq, ticker: time.NewTicker(slowTick),
 		wr:   []iwarp.SendWR{{Op: iwarp.OpRDMARead, Local: []iwarp.SGE{sink.Slice(0, n)}, Remote: part(from, 0, n)}},
-		stop: make(chan struct{}), done: make(chan error, 1),
+		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	p.ticker.Stop()
 	if err := p.warm(); err != nil {
 		return nil, err
 	}
-	go func() { p.done <- p.pace() }()
+	go func() {
+		defer close(p.done)
+		p.err = p.pace()
+	}()
 	return p, nil
 }
 
@@ -80,9 +86,18 @@ func (p *pacer) await() error {
 	return wcs[0].Err()
 }
 
-// on and off are the begin and the end of a run.
-func (p *pacer) on()  { p.ticker.Reset(slowTick) }
-func (p *pacer) off() { p.ticker.Stop() }
+// during does f, a run, beside the Reads. It fails if they have ended before f.
+func (p *pacer) during(f func() error) error {
+	p.ticker.Reset(slowTick)
+	defer p.ticker.Stop()
+	err := f()
+	select {
+	case <-p.done:
+		return errors.Join(err, fmt.Errorf("the slow connections: %w", p.err))
+	default:
+		return err
+	}
+}
 
 func (p *pacer) pace() error {
 	perTick := float64(len(p.qps)) * float64(slowTick) / float64(slowEvery)
@@ -124,7 +139,8 @@ func (p *pacer) reap() error {
 func (p *pacer) close() error {
 	p.ticker.Stop()
 	close(p.stop)
-	return <-p.done
+	<-p.done
+	return p.err
 }
 
 // dialExtra makes the slow and the idle connections.

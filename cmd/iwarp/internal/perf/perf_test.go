@@ -162,12 +162,20 @@ func TestSuiteReportsWhatCannotBeMeasured(t *testing.T) {
 	o := options{pairing: brief}
 	bad := workload{Kind: "none", Op: opWrite, Size: 64}
 	var complaint bytes.Buffer
-	rows, met := o.runSuite(r, []measurement{compared(bad, bad, []goal{ratioAtLeast("bad", throughput, 1)})}, &complaint)
+	suite := []measurement{compared(bad, bad, []goal{ratioAtLeast("bad", throughput, 1)})}
+	rows, met, err := o.runSuite(t.Context(), r, suite, &complaint)
+	require.NoError(t, err)
 	require.False(t, met, "a case without a value fails the suite")
 	require.Len(t, rows, 2)
 	require.Nil(t, rows[0].Value)
 	require.False(t, *rows[0].Met)
 	require.Contains(t, complaint.String(), "bad: ")
+
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	rows, _, err = o.runSuite(interrupted, r, suite, &complaint)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, rows, "what was not measured was not missed")
 }
 
 func TestIdleConnections(t *testing.T) {

@@ -1,19 +1,23 @@
 package perf
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
 )
 
 // runSuite measures all cases and tells whether every target is met. A case that
-// cannot be measured is a row without a value, and missed.
-func (o *options) runSuite(r *remote, suite []measurement, stderr io.Writer) (rows []row, met bool) {
+// cannot be measured is a row without a value, and missed. The error is that of ctx.
+func (o *options) runSuite(ctx context.Context, r *remote, suite []measurement, stderr io.Writer) (rows []row, met bool, err error) {
 	met = true
 	for i, m := range suite {
 		goals := m.cases()
 		o.announce(goals[0].name, i, len(suite))
 		measured, err := m.measure(o.pairing, r, o.work.CC)
+		if ctx.Err() != nil {
+			return nil, false, ctx.Err()
+		}
 		if err != nil {
 			o.progress.Clear()
 			fmt.Fprintf(stderr, "%s: %v\n", goals[0].name, err)
@@ -29,7 +33,7 @@ func (o *options) runSuite(r *remote, suite []measurement, stderr io.Writer) (ro
 			rows = append(rows, one)
 		}
 	}
-	return rows, met
+	return rows, met, nil
 }
 
 // selected are the measurements of the suite that --case and --scrape ask for.

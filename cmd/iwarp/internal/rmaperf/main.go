@@ -10,6 +10,7 @@ package rmaperf
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,9 @@ type options struct {
 	virtual  bool // be the process that measures flows in virtual time
 }
 
+// fairness is the measurement that has a plot.
+const fairness = "fairness"
+
 // measurements are all of them. Their names are what -run chooses by.
 var measurements = contest.Measurements[*bench]{
 	{Name: "percore", Run: (*bench).perCore},
@@ -39,7 +43,7 @@ var measurements = contest.Measurements[*bench]{
 	{Name: "rekey", Run: (*bench).rekey},
 	{Name: "rotation", Run: (*bench).rotation},
 	{Name: "grace", Run: (*bench).grace},
-	{Name: "fairness", Run: (*bench).fairness},
+	{Name: fairness, Run: (*bench).fairness},
 }
 
 // Command is the command. Its error is marks.ErrMissed if a mark was missed.
@@ -86,8 +90,13 @@ func (o *options) check() (err error) {
 		return cli.Usagef("--rate is 1 to %d", mostMegabits)
 	}
 	o.rate = o.megabits * 1e6 / 8
-	o.chosen, err = measurements.Chosen(&o.Options)
-	return err
+	if o.chosen, err = measurements.Chosen(&o.Options); err != nil {
+		return err
+	}
+	if o.svg != "" && !slices.ContainsFunc(o.chosen, func(m contest.Measurement[*bench]) bool { return m.Name == fairness }) {
+		return cli.Usagef("--svg is a plot of %s, which --run leaves out", fairness)
+	}
+	return nil
 }
 
 // measure does what was chosen.

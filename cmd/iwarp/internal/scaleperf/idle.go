@@ -56,10 +56,13 @@ func (b *bench) possible(n int) int {
 	return most
 }
 
+// errNone is the error of a measurement without a connection.
+func errNone() error { return fmt.Errorf("not even one is possible: %s", peer.FilesBound()) }
+
 // many measures n connections of each kind.
 func (b *bench) many(n int, last bool) (err error) {
 	if n = b.possible(n); n < 1 {
-		return fmt.Errorf("not even one is possible: %s", peer.FilesBound())
+		return errNone()
 	}
 	var all sets
 	for i, kind := range []string{kindQP, kindTCP} {

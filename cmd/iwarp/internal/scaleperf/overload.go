@@ -24,6 +24,9 @@ func (o *options) room() int { return o.memory * mib / 2 / (loadBlock + qpMemory
 // overload loads a server whose memory is limited.
 func (b *bench) overload() error {
 	n := b.possible(b.opts.load)
+	if n < 1 {
+		return errNone()
+	}
 	var servers [2]*node
 	var addrs [2][]string
 	var err error
