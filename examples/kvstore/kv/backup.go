@@ -26,7 +26,18 @@ type replicated struct {
 func (r *Replica) serveReplication(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	s := &replicated{r: r, buf: make([]byte, 16), stop: stop}
+	s := &replicated{r: r, buf: make([]byte, msgsLen+welcomeLen), stop: stop}
+	hasTurn := false
+	defer func() {
+		err = errors.Join(err, s.close())
+		if hasTurn {
+			<-r.turn
+		}
+	}()
+	// A recorded Request that comes again gets no further than this: it ends no connection.
+	if err := s.accept(ctx, cr); err != nil {
+		return err
+	}
 	r.sessions.Lock()
 	before := r.session
 	r.session = s
@@ -36,13 +47,11 @@ func (r *Replica) serveReplication(ctx context.Context, cr *iwarp.ConnRequest) (
 	}
 	select {
 	case r.turn <- struct{}{}:
+		hasTurn = true
 	case <-ctx.Done():
-		_ = cr.Reject(nil)
 		return ctx.Err()
 	}
-	defer func() { <-r.turn }()
-	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.open(ctx, cr); err != nil {
+	if err := s.open(ctx); err != nil {
 		return err
 	}
 	for {
@@ -52,30 +61,35 @@ func (r *Replica) serveReplication(ctx context.Context, cr *iwarp.ConnRequest) (
 	}
 }
 
-// open registers the file and accepts.
-func (s *replicated) open(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
-	log := s.r.log
+// msgsLen are the octets of a mark that comes, and of the answer.
+const msgsLen = 8 + 8
+
+// accept accepts, and returns when the primary has proved that it is there.
+func (s *replicated) accept(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
 	if s.pd, err = s.r.rnic.AllocPD(); err != nil {
 		return err
 	}
-	if s.file, err = s.pd.RegisterBuffer(log.file, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: log.file}); err != nil {
+	if s.msgs, err = s.pd.RegisterMR(s.buf, stag.LocalWrite, nil); err != nil {
 		return err
 	}
-	if s.msgs, err = s.pd.RegisterMR(s.buf, stag.LocalWrite, nil); err != nil {
+	s.qp, err = cr.Accept(ctx, &iwarp.QPConfig{PD: s.pd, Commit: &iwarp.CommitOptions{Negotiate: true, StrictDurable: true}})
+	return err
+}
+
+// open registers the file, and tells the primary of it.
+func (s *replicated) open(ctx context.Context) (err error) {
+	log := s.r.log
+	if s.file, err = s.pd.RegisterBuffer(log.file, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: log.file}); err != nil {
 		return err
 	}
 	if err := s.catchUp(ctx); err != nil {
 		return err
 	}
 	w := welcome{file: s.file.Advertise(0, int(log.file.Size())), mark: log.mark, name: log.name}
-	private, err := w.append(nil)
-	if err != nil {
+	if _, err := w.append(s.buf[:msgsLen]); err != nil {
 		return err
 	}
-	s.qp, err = cr.Accept(ctx, &iwarp.QPConfig{
-		PD: s.pd, PrivateData: private, Commit: &iwarp.CommitOptions{Negotiate: true, StrictDurable: true},
-	})
-	return err
+	return s.qp.Send(ctx, s.msgs.Slice(msgsLen, welcomeLen))
 }
 
 // catchUp shows clients what the connection before has made durable, and did not tell of any more. A mark that is there,

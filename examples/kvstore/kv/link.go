@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A welcome is what the backup tells in the private data of its Reply: where its durable file is, and
+// A welcome is the first message of the backup: where its durable file is, and
 // what log there is in it.
 type welcome struct {
 	file iwarp.RemoteBuffer
@@ -84,7 +84,7 @@ func dialBackup(ctx context.Context, r *Replica) (*link, error) {
 		PD: r.pd, Auth: auth, PrivateData: []byte{byte(useReplicate)}, Commit: &iwarp.CommitOptions{Negotiate: true},
 	})
 	if err == nil {
-		err = l.check(r.log)
+		err = l.meet(ctx, r.log)
 	}
 	if err != nil {
 		l.close()
@@ -93,8 +93,13 @@ func dialBackup(ctx context.Context, r *Replica) (*link, error) {
 	return l, nil
 }
 
-func (l *link) check(log *logFile) error {
-	if err := l.theirs.parse(l.qp.PrivateData()); err != nil {
+// meet waits for the backup, which may have to end a connection from before, and checks what it has.
+func (l *link) meet(ctx context.Context, log *logFile) error {
+	n, err := l.qp.Recv(ctx, l.mr.Slice(0, welcomeLen))
+	if err != nil {
+		return fmt.Errorf("kv: the backup has not answered: %w", err)
+	}
+	if err := l.theirs.parse(l.buf[:n]); err != nil {
 		return err
 	}
 	if _, _, ok := l.qp.CommitLimits(); !ok {

@@ -220,9 +220,11 @@ func (r *Replica) serve() error {
 		}
 		r.regions[id] = region
 		if r.cfg.Plain {
-			if r.plain[id], err = r.lend(t); err != nil {
+			l, err := r.lend(t)
+			if err != nil {
 				return err
 			}
+			r.plain[id] = l
 		}
 	}
 	close(r.served)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -64,10 +65,14 @@ type linuxFile struct {
 
 	always bool // O_DSYNC: each write is a sync
 	direct bool // O_DIRECT: by aligned buffers
+
+	// serial is held for a change that is a sync of pages: none of two takes the error of a page of the other.
+	serial sync.Mutex
+	frozen func(fd int) (bool, error) // readOnly
 }
 
 func newLinuxFile(f *os.File, c FileConfig, g geometry) (*linuxFile, error) {
-	m := &linuxFile{f: f, fd: int(f.Fd()), always: c.Sync, direct: c.Direct}
+	m := &linuxFile{f: f, fd: int(f.Fd()), always: c.Sync, direct: c.Direct, frozen: readOnly}
 	// The next read is one of the disk, not of a page that could not be written.
 	if err := unix.Fadvise(m.fd, 0, 0, unix.FADV_DONTNEED); err != nil {
 		return nil, err
@@ -115,11 +120,44 @@ func (m *linuxFile) writeAt(p []byte, off int64) error {
 }
 
 func (m *linuxFile) pwrite(p []byte, off int64) error {
+	if !m.always {
+		_, err := m.f.WriteAt(p, off)
+		return err
+	}
+	m.serial.Lock()
+	defer m.serial.Unlock()
 	_, err := m.f.WriteAt(p, off)
-	if m.always && !m.direct && errors.Is(err, unix.EIO) {
+	switch {
+	case !m.direct && errors.Is(err, unix.EIO):
 		return lossError{err} // of any page
+	case err != nil:
+		return err
+	}
+	return asLoss(m.writable())
+}
+
+func asLoss(err error) error {
+	if err != nil {
+		return lossError{err}
+	}
+	return nil
+}
+
+// writable fails if the file system takes no more changes, after an error of its own. Its syncs succeed all the same, though there
+// may be pages that it will never write.
+func (m *linuxFile) writable() error {
+	frozen, err := m.frozen(m.fd)
+	if frozen {
+		err = unix.EROFS
 	}
 	return err
+}
+
+// readOnly tells if the file system of a file is read-only.
+func readOnly(fd int) (bool, error) {
+	var st unix.Statfs_t
+	err := again(func() error { return unix.Fstatfs(fd, &st) })
+	return err == nil && st.Flags&unix.ST_RDONLY != 0, err
 }
 
 func (m *linuxFile) writeDurably(p []byte, off int64) error {
@@ -150,7 +188,7 @@ func (m *linuxFile) pwritev2(p []byte, off int64) error {
 		}
 		p, off = p[n:], off+int64(n)
 	}
-	return nil
+	return m.writable()
 }
 
 func (m *linuxFile) punch(off, n int64) error {
@@ -162,6 +200,10 @@ func (m *linuxFile) zero(off, n int64) error {
 }
 
 func (m *linuxFile) fallocate(mode uint32, off, n int64) error {
+	if m.always {
+		m.serial.Lock()
+		defer m.serial.Unlock()
+	}
 	err := again(func() error { return unix.Fallocate(m.fd, mode, off, n) })
 	if err != nil {
 		return unsupported(err)
@@ -169,13 +211,15 @@ func (m *linuxFile) fallocate(mode uint32, off, n int64) error {
 	if !m.always {
 		return nil
 	}
-	if err := m.sync(); err != nil { // O_DSYNC is about writes only
-		return lossError{err}
-	}
-	return nil
+	return asLoss(m.sync()) // O_DSYNC is about writes only
 }
 
-func (m *linuxFile) sync() error { return again(func() error { return unix.Fdatasync(m.fd) }) }
+func (m *linuxFile) sync() error {
+	if err := again(func() error { return unix.Fdatasync(m.fd) }); err != nil {
+		return err
+	}
+	return m.writable()
+}
 
 func (m *linuxFile) close() error {
 	if m.dsync == nil {

@@ -114,6 +114,31 @@ func TestNVME_65_FUAWithoutTheCall(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
+// TestNVME_66_FileSystemThatHasBecomeReadOnlyFailsTheBackend: the kernel syncs such a file without an error, and writes nothing.
+func TestNVME_66_FileSystemThatHasBecomeReadOnlyFailsTheBackend(t *testing.T) {
+	for name, c := range map[string]struct {
+		sync    bool // dsync
+		durable func(b Backend) error
+	}{
+		"Flush":       {false, func(b Backend) error { return b.Flush(ctx) }},
+		"FUA":         {false, func(b Backend) error { return b.WriteAt(ctx, make([]byte, 512), 0, true) }},
+		"dsync":       {true, func(b Backend) error { return b.WriteAt(ctx, make([]byte, 512), 0, false) }},
+		"dsync, zero": {true, func(b Backend) error { return b.WriteZeroes(ctx, 0, 512, false, false) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := OpenFile(FileConfig{Path: filepath.Join(t.TempDir(), "disk"), Size: 1 << 20, BlockSize: 512, Sync: c.sync})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, b.Close()) }()
+			require.NoError(t, b.WriteAt(ctx, make([]byte, 512), 512, false))
+			frozen := true
+			b.(*volume).medium.(*linuxFile).frozen = func(int) (bool, error) { return frozen, nil }
+			require.ErrorIs(t, c.durable(b), unix.EROFS)
+			frozen = false
+			require.ErrorIs(t, b.Flush(ctx), unix.EROFS, "it stays failed")
+		})
+	}
+}
+
 func TestUnsupported(t *testing.T) {
 	require.NoError(t, unsupported(nil))
 	require.ErrorIs(t, unsupported(unix.EOPNOTSUPP), errUnsupported)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"sync"
 )
 
 // openFlags are those of os.OpenFile.
@@ -20,18 +21,24 @@ func openFlags(c FileConfig) (int, error) {
 }
 
 func fileMedium(f *os.File, c FileConfig, _ geometry) (medium, Traits, error) {
-	return &plainFile{f, c.Sync}, Traits{}, nil
+	return &plainFile{f: f, always: c.Sync}, Traits{}, nil
 }
 
 // A plainFile has no more than every system has.
 type plainFile struct {
 	f      *os.File
 	always bool // each write is a sync
+
+	serial sync.Mutex // is held for one: none of two takes the error of a page of the other
 }
 
 func (m *plainFile) readAt(p []byte, off int64) error { return readFull(m.f, p, off) }
 
 func (m *plainFile) writeAt(p []byte, off int64) error {
+	if m.always {
+		m.serial.Lock()
+		defer m.serial.Unlock()
+	}
 	if _, err := m.f.WriteAt(p, off); err != nil || !m.always {
 		return err
 	}

@@ -83,7 +83,7 @@ func TestWhatIsPrinted(t *testing.T) {
 	for _, want := range []string{"subnqn    : nqn.2026-11.org.example:disk\n", "mdts      : 8\n", "ioccsz    : 516\n", "queues    : 2 of 7 commands\n"} {
 		require.Contains(t, out, want)
 	}
-	require.Contains(t, ok(t, "id", v.addr, "-nsid", "1"), "nsze      : 256\nlbads     : 4096\nreadonly  : true\n")
+	require.Contains(t, ok(t, "id", v.addr, "-nsid", "1"), "nsze      : 256\nlbads     : 12\nreadonly  : true\n")
 	require.Contains(t, ok(t, "list", v.addr), " ro ")
 	for page, want := range map[string]string{
 		"smart": "media_errors", "error": "status    : 0x000", "firmware": "frs1", "changed": "0 namespaces", "effects": "io    0x02 :",

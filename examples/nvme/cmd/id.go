@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/bits"
 
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
@@ -79,7 +80,7 @@ func printNamespace(ctx context.Context, w io.Writer, c *host.Controller, nsid u
 	}
 	printFields(w, []field{
 		{"nsze", n.Size() / int64(n.BlockSize())},
-		{"lbads", n.BlockSize()},
+		{"lbads", bits.TrailingZeros(uint(n.BlockSize()))},
 		{"readonly", n.ReadOnly()},
 		{"trimzero", n.TrimmedReadsZero()},
 		{"uuid", formatUUID(n.UUID())},

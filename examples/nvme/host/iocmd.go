@@ -7,7 +7,8 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// Flush makes durable what was written before by calls that have returned, through any controller.
+// Flush makes durable what was written before by calls that have returned, through any controller, unless the target's machine has
+// lost its power since: then it does not tell that they are gone.
 func (n *Namespace) Flush(ctx context.Context) error {
 	if err := n.Err(); err != nil {
 		return err

@@ -252,10 +252,12 @@ func (q *queue) release() {
 	if q.timer != nil {
 		q.timer.Stop()
 	}
-	for i := range q.slots {
-		s := &q.slots[i]
-		if s.mr != nil {
-			_ = s.mr.Close()
+	q.mu.Lock() // see region
+	slots := q.slots
+	q.mu.Unlock()
+	for i := range slots {
+		if mr := slots[i].mr; mr != nil {
+			_ = mr.Close()
 		}
 	}
 	for _, mr := range []*iwarp.MR{q.recvMR, q.capMR} {

@@ -193,11 +193,21 @@ func (q *queue) prepare(s *slot, c *command) ([]iwarp.SendWR, error) {
 
 // region makes the region of the slot. It is bound to the connection, so that no other one can use
 // or invalidate it.
-func (q *queue) region(s *slot) (err error) {
-	if s.mr == nil {
-		s.mr, err = q.pd.AllocMR(q.transfer, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, &iwarp.MROptions{QP: q.qp})
+func (q *queue) region(s *slot) error {
+	if s.mr != nil {
+		return nil
 	}
-	return err
+	mr, err := q.pd.AllocMR(q.transfer, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, &iwarp.MROptions{QP: q.qp})
+	if err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.err != nil { // kill has come meanwhile, and release may have been here
+		return errors.Join(&LostError{Cause: q.err}, mr.Close())
+	}
+	s.mr = mr
+	return nil
 }
 
 // wait returns when the command has ended, or ctx. In the latter case the command goes on without

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/goiwarp/iwarp"
 )
@@ -124,20 +125,15 @@ func (q *queue) release() {
 
 // Shutdown ends the target without losing what hosts were told is done: it refuses new connections, finishes the
 // commands that have begun, flushes all namespaces, ends the connections gracefully, and closes the target. When ctx or 10 s are
-// over it goes on with what is left as Close does, which waits for back ends that are working. The error tells of commands that
-// were still running then, and of namespaces that could not be flushed. Listeners are the program's to close, at best before.
+// over it goes on with what is left as Close does, which waits for back ends that are working. The namespaces are flushed all the
+// same, for 10 s more. The error tells of commands that were still running then, and of namespaces that could not be flushed. Listeners are the program's to close, at best before.
 // Of several calls at the same time that counts whose ctx ends first.
 func (t *Target) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
 	defer cancel()
 	t.model.Stop()
 	t.advance(draining)
-	errs := []error{t.drain(ctx)}
-	for _, n := range t.model.Volatile() {
-		if err := handleOf(n).flush(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("nvme: flush of namespace %d: %w", n.NSID, err))
-		}
-	}
+	errs := append([]error{t.drain(ctx)}, t.flushAll(context.WithoutCancel(ctx))...)
 	t.advance(stopping)
 	gone := make(chan struct{})
 	go func() {
@@ -149,6 +145,24 @@ func (t *Target) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	return errors.Join(append(errs, t.Close())...)
+}
+
+// flushAll flushes all namespaces at once: one whose medium hangs does not hold up the others.
+func (t *Target) flushAll(ctx context.Context) []error {
+	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
+	defer cancel()
+	volatile := t.model.Volatile()
+	errs := make([]error, len(volatile))
+	var all sync.WaitGroup
+	for i, n := range volatile {
+		all.Go(func() {
+			if err := handleOf(n).flush(ctx); err != nil {
+				errs[i] = fmt.Errorf("nvme: flush of namespace %d: %w", n.NSID, err)
+			}
+		})
+	}
+	all.Wait()
+	return errs
 }
 
 // drain waits until no command is being carried out.

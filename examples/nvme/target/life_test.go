@@ -289,11 +289,19 @@ func TestNVME_86_CommandThatIsJustComing(t *testing.T) {
 
 func TestNVME_86_ShutdownTakesTenSeconds(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		w, _, open := writing(t)
+		b, open := blocked(t, 1)
+		other := fakeOf(t)
+		w := newWorld(t, "pipe", nil, b)
+		require.NoError(t, w.target.AddNamespace(storage, Namespace{NSID: 2, Backend: other}))
+		q := newHost(t, w.addr).connect(1).io[0]
+		require.Equal(t, capsule.Success, q.wait(q.send(capsule.RW{Opcode: capsule.OpWrite, NSID: 2}.SQE(0, q.readable(pattern(lba, 2))))).Status)
+		q.send(rw(capsule.OpWrite, 1, 1, q.readable(pattern(lba, 1))))
+		time.Sleep(time.Second)
 		time.AfterFunc(11*time.Second, func() { close(open) })
 		began := time.Now()
 		require.ErrorIs(t, w.target.Shutdown(context.Background()), context.DeadlineExceeded)
 		require.Equal(t, 11*time.Second, time.Since(began), "it waits for the back end even so")
+		require.Equal(t, 1, other.Count(backend.CallSync), "what was written is flushed all the same")
 	})
 }
 

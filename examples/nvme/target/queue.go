@@ -63,7 +63,8 @@ func (t *Target) Handle(cr *iwarp.ConnRequest) {
 	err := q.accept(cr)
 	if err != nil {
 		t.lines.info("connection failed", "peer", cr.RemoteAddr(), "err", err)
-		q.lost() // commands that have come all the same are not carried out
+		q.lost()                                             // commands that have come all the same are not carried out
+		_ = cr.Reject(capsule.RejectNoResources.Append(nil)) // has no effect on a request that was answered
 	} else {
 		t.stats.connections.Add(1)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -81,7 +82,7 @@ func New(cfg *Config) (*Target, error) {
 // verbs makes what the configuration does not give.
 func (t *Target) verbs() (err error) {
 	if t.rnic == nil {
-		if t.rnic, err = iwarp.Open(&iwarp.Config{Logger: t.cfg.Logger}); err != nil {
+		if t.rnic, err = iwarp.Open(&iwarp.Config{Logger: slog.New(limitedHandler{t.cfg.Logger.Handler(), &t.lines})}); err != nil {
 			return err
 		}
 		t.ownRNIC = true

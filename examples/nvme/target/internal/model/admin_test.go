@@ -168,7 +168,7 @@ func TestNVME_46_Descriptors(t *testing.T) {
 func TestNVME_47_CommandSetAndOthers(t *testing.T) {
 	w := newWorld(t)
 	l := w.ready()
-	fields(t, l.identify(capsule.Identify{CNS: capsule.CNSCommandSet}), nil)
+	fields(t, l.identify(capsule.Identify{CNS: capsule.CNSCommandSet}), map[int]any{4: uint32(1 << 30 / 4096)})
 	small := namespace(1)
 	small.Geometry.LBADS = 9
 	w.add(small)

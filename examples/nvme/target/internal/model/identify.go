@@ -48,16 +48,19 @@ func (c *Controller) identifyNamespace(nsid uint32, page []byte) capsule.Status 
 	return capsule.Success
 }
 
-// identifyCommandSet writes the limits of NVM commands. Namespaces differ in the size of their LBAs: the limit of a
-// range that is told is that of the largest LBAs.
+// usualLBADS is that of 4,096 octets. Hardly any namespace has larger LBAs.
+const usualLBADS = 12
+
+// identifyCommandSet writes the limits of NVM commands. Namespaces come and go, and differ in the size of their LBAs: the limit of
+// a range that is told is that of the largest LBAs that there are, or of the usual ones.
 func (c *Controller) identifyCommandSet(csi uint8, page []byte) capsule.Status {
 	if csi != 0 {
 		return capsule.StatusInvalidField
 	}
-	d := capsule.IdentifyNVM{}
+	d := capsule.IdentifyNVM{DMRSL: maxTrim >> usualLBADS}
 	for _, n := range c.sub.namespaces.Load().byID {
-		if n != nil && (d.DMRSL == 0 || n.maxBlocks < d.DMRSL) {
-			d.DMRSL = n.maxBlocks
+		if n != nil {
+			d.DMRSL = min(d.DMRSL, n.maxBlocks)
 		}
 	}
 	d.Put(page)
