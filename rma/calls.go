@@ -60,6 +60,18 @@ type rekeying struct {
 	secret regionkey.Key // zero: the server makes one
 }
 
+// wipe forgets the keys that the operation has brought, and that which it was to bring.
+func (k *call) wipe() {
+	if k.rekeys != nil {
+		k.rekeys.secret.Wipe()
+	}
+	if k.opens != nil {
+		for i := range k.opens.granted.Keys {
+			k.opens.granted.Keys[i].Wipe()
+		}
+	}
+}
+
 // A flight is what the connection keeps for a record of asClient.
 type flight struct {
 	sink  *lease
@@ -261,6 +273,9 @@ func (c *conn) complete(now time.Time, a *op.Action) {
 		end.N = len(k.cmd.Buf)
 	} else {
 		end.Err = c.opError(a, k)
+	}
+	if a.Outcome != op.OK {
+		k.wipe()
 	}
 	to, slot := k.to, k.slot
 	*k = call{}

@@ -264,6 +264,7 @@ func (cl *Client) do(ctx context.Context, kind op.Kind, k *call) error {
 	err := cl.c.begin(op.Command{Kind: kind}, k)
 	cl.c.send()
 	if err != nil {
+		k.wipe()
 		cl.control <- struct{}{}
 		return err
 	}
@@ -272,7 +273,11 @@ func (cl *Client) do(ctx context.Context, kind op.Kind, k *call) error {
 		cl.control <- struct{}{}
 		return end.Err
 	case <-ctx.Done():
-		go func() { <-w; cl.control <- struct{}{} }() // every operation ends in bounded time
+		go func() { // every operation ends in bounded time
+			<-w
+			k.wipe()
+			cl.control <- struct{}{}
+		}()
 		return ctx.Err()
 	}
 }

@@ -16,7 +16,8 @@ type ServerConfig struct {
 
 	// Authorize returns which of the rights that a client asks for it gets; 0: none. The goroutine of
 	// the connection calls it for each Open, and waits for it. It may be called for several connections
-	// at the same time. nil: each peer that is authenticated gets what the region has.
+	// at the same time. nil: each peer gets what the region has, and with Insecure one without an
+	// identity does, too.
 	Authorize func(peer iwarp.Peer, region uint64, ops Ops) Ops
 
 	Insecure bool // operations without keys are possible, if the client allows them too
