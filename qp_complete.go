@@ -43,11 +43,7 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 		wc = &w.wc
 	}
 	wc.ID, wc.QP, wc.Op, wc.Status, wc.Len = r.ID, qp, bits.op(), st, uint32(r.Len)
-	if code != 0 {
-		wc.Vendor = uint32(code) << 16
-	}
-	wc.Old = r.Old
-	wc.CommitStatus = uint32(answer)
+	wc.Vendor, wc.Old, wc.CommitStatus = uint32(code)<<16, r.Old, uint32(answer)
 	if w != nil {
 		qp.sent.push() // what was posted before it
 		qp.sent.finish(w)

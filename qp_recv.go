@@ -190,23 +190,21 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 	}
 	cq := q.qp.recvCQ
 	cq.mu.Lock()
-	lost := 0
-	for i, n := range lens {
-		r := q.At(i)
+	fit := 0
+	for ; fit < len(lens); fit++ {
 		wc := cq.next()
 		if wc == nil {
-			lost = len(lens) - i
 			break
 		}
-		wc.ID, wc.QP, wc.Op, wc.Flags, wc.Len = r.id, q.qp, OpRecv, flags, n
+		wc.ID, wc.QP, wc.Op, wc.Flags, wc.Len = q.At(fit).id, q.qp, OpRecv, flags, lens[fit]
 		cq.added(wc)
 	}
 	q.Take(len(lens))
 	q.Publish()
-	cq.pushed(lost == 0)
-	if lost > 0 {
+	cq.pushed(fit == len(lens))
+	if fit < len(lens) {
 		q.qp.overflow.Store(true)
-		q.qp.recvSlots.Release(lost) // no Poll does
+		q.qp.recvSlots.Release(len(lens) - fit) // no Poll does
 	}
 }
 

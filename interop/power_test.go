@@ -88,11 +88,14 @@ func TestUnpackKernel(t *testing.T) {
 }
 
 func TestCheckPower(t *testing.T) {
-	c := config{sabotage: powercut.Honest}
+	c := config{sabotage: powercut.Honest, cuts: 1}
 	require.NoError(t, c.checkPower())
 	require.NotZero(t, c.seed, "one is drawn, and printed")
 	c.sabotage = "arson"
 	require.ErrorContains(t, c.checkPower(), "nosync")
+
+	c = config{sabotage: powercut.NoSync, faults: true}
+	require.ErrorContains(t, c.checkPower(), "-faults", "which plants nothing")
 }
 
 func TestCheckCreations(t *testing.T) {
