@@ -100,7 +100,7 @@ type manyConns struct {
 }
 
 func newManyConns(t *testing.T, n int) *manyConns {
-	c := &manyConns{client: newSide(t, nil), server: newSide(t, nil), got: make(chan string, n)}
+	c := &manyConns{client: newSide(t, &iwarp.Config{CloseTimeout: time.Minute}), server: newSide(t, nil), got: make(chan string, n)}
 	ctx := testContext(t)
 	var err error
 	c.l, err = c.server.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
@@ -211,7 +211,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 	var logged sync.Mutex
 	c := newManyConns(t, 0)
 	require.NoError(t, c.l.Close())
-	c.server = newSide(t, &iwarp.Config{Logger: slog.New(slog.NewTextHandler(&locked{&logged, &log}, nil))})
+	c.server = newSide(t, &iwarp.Config{CloseTimeout: time.Minute, Logger: slog.New(slog.NewTextHandler(&locked{&logged, &log}, nil))})
 	ctx := testContext(t)
 	var err error
 	c.l, err = c.server.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
@@ -246,7 +246,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 	start := time.Now()
 	require.NoError(t, c.client.rnic.Close())
 	require.NoError(t, c.server.rnic.Close())
-	require.Less(t, time.Since(start), 5*time.Second, "all end as soon as ever")
+	require.Less(t, time.Since(start), 30*time.Second, "all end as soon as ever")
 	c.left.Wait()
 }
 

@@ -177,7 +177,7 @@ func TestRDMAP_81_PeerThatVanishes(t *testing.T) {
 			require.NoError(t, qps[what].PostSend(wr))
 		}
 	}
-	const slack = 2 * time.Second // probes come in whole seconds
+	const slack = 10 * time.Second // it takes the kernel minutes
 	ctx := testContext(t)
 	for what, qp := range qps {
 		select {

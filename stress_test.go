@@ -364,7 +364,8 @@ func regionChanges(t *testing.T, network string) {
 // TestRNICCloseEndsEverything: fifty QPs in all states, and nothing is left: the
 // leak check of the package sees to goroutines.
 func TestRNICCloseEndsEverything(t *testing.T) {
-	client, server := newSide(t, nil), newSide(t, nil)
+	slowly := &iwarp.Config{CloseTimeout: time.Minute}
+	client, server := newSide(t, slowly), newSide(t, slowly)
 	const n = 1 << 20
 	_, out := client.register(n, 0, nil)
 	_, open := server.register(n, stag.RemoteRead, nil)
@@ -403,7 +404,7 @@ func TestRNICCloseEndsEverything(t *testing.T) {
 	start := time.Now()
 	require.NoError(t, server.rnic.Close())
 	require.NoError(t, client.rnic.Close())
-	require.Less(t, time.Since(start), 2*time.Second)
+	require.Less(t, time.Since(start), 30*time.Second)
 	for _, qp := range qps {
 		select {
 		case <-qp.Done():

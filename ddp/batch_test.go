@@ -167,7 +167,7 @@ func TestDDP_81_ValidityCanBeRevokedInABatch(t *testing.T) {
 	revoked := make(chan error, 1)
 	batch := &invalidating{arrivals: arrivals{whole(2, "b"), whole(3, "c")}, revoke: func() {
 		go func() { revoked <- c.table.Invalidate(t.Context(), r) }()
-		require.Eventually(t, func() bool { return !r.Valid() }, time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return !r.Valid() }, 10*time.Second, time.Millisecond)
 	}}
 	n, rest, err := c.s.Take(0, whole(1, "a"), batch)
 	require.NoError(t, err)

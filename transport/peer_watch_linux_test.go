@@ -158,7 +158,7 @@ func TestSilentPeerEndsTheConnection(t *testing.T) {
 func TestIdleConnectionIsNotWatched(t *testing.T) {
 	p := newPoller(t)
 	ac, bc := tcpPair(t)
-	require.NoError(t, SetPeerTimeout(ac, 100*time.Millisecond))
+	require.NoError(t, SetPeerTimeout(ac, 2*time.Second))
 	a := settled(ac, p)
 	t.Cleanup(func() { _, _ = a.Abort(), bc.Close() })
 	s := a.(*rawStream).peer

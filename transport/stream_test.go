@@ -353,7 +353,7 @@ func readAsync(s Stream, buf []byte) <-chan readResult {
 // waitParked waits until a Read of s is parked, or as good as.
 func waitParked(t *testing.T, s Stream) {
 	t.Helper()
-	require.Eventually(t, func() bool { return isParked(s) }, time.Second, 50*time.Microsecond, "a read parks")
+	require.Eventually(t, func() bool { return isParked(s) }, 10*time.Second, 50*time.Microsecond, "a read parks")
 }
 
 func (w *waker) isParked() bool {

@@ -2,12 +2,14 @@ package sctpudp
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -54,8 +56,15 @@ func TestSCTP_1_2_3_4_33_IndicationIsEnforced(t *testing.T) {
 				init, _ := parseInit(c[chunkHeaderSize:])
 				value := append(theirs.appendFixed(nil), octets(param+"0007000500000000")...)
 				_, _ = peer.WriteToUDPAddrPort(packet(back(b), init.tag, chunkInitAck, 0, value), from)
-				if n, err := peer.Read(b); err == nil && valid(b[:n]) && b[headerSize] == chunkAbort {
-					aborted <- tagOf(b)
+				for { // the INIT comes again if the answer is late
+					n, err := peer.Read(b)
+					if err != nil {
+						return
+					}
+					if valid(b[:n]) && b[headerSize] == chunkAbort {
+						aborted <- tagOf(b)
+						return
+					}
 				}
 			}()
 			c := NewClient(Config{})
@@ -113,7 +122,7 @@ func TestSCTP_6_43_MessagesOnTheWire(t *testing.T) {
 	seen := make(chan chunk, 64)
 	listen := func(ctx context.Context, network, address string) (net.PacketConn, error) {
 		c, err := new(net.ListenConfig).ListenPacket(ctx, network, address)
-		return &spyConn{c, seen}, err
+		return &spyConn{PacketConn: c, seen: seen}, err
 	}
 	l, err := Listen(t.Context(), Config{}, "127.0.0.1:0", 1)
 	require.NoError(t, err)
@@ -136,15 +145,19 @@ func TestSCTP_6_43_MessagesOnTheWire(t *testing.T) {
 	}
 }
 
-// A spyConn sees the DATA chunks that are sent.
+// A spyConn sees the DATA chunks that are sent, each once: one is sent again if its acknowledgement comes late.
 type spyConn struct {
 	net.PacketConn
 	seen chan chunk
+	tsns sync.Map
 }
 
 func (c *spyConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	for k, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
-		if k, rest = split(rest); k.kind() == chunkData {
+		if k, rest = split(rest); k.kind() != chunkData {
+			continue
+		}
+		if _, again := c.tsns.LoadOrStore(binary.BigEndian.Uint32(k[4:]), true); !again {
 			c.seen <- append(chunk(nil), k...)
 		}
 	}
@@ -201,7 +214,7 @@ func TestSessionThatBeginsWhenTheLastOneEnds(t *testing.T) {
 func TestSCTP_50_51_PeerThatVanishes(t *testing.T) {
 	l, err := Listen(t.Context(), Config{}, "127.0.0.1:0", 1)
 	require.NoError(t, err)
-	c := NewClient(Config{PeerTimeout: 400 * time.Millisecond})
+	c := NewClient(Config{PeerTimeout: 2 * time.Second})
 	defer c.Close()
 	p := &pair{TB: t, l: l, c: c}
 	client, _ := p.session(t.Context())
@@ -211,7 +224,7 @@ func TestSCTP_50_51_PeerThatVanishes(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ETIMEDOUT)
 	var fault *transport.Fault
 	require.False(t, errors.As(err, &fault))
-	require.Less(t, time.Since(start), 3*time.Second)
+	require.Less(t, time.Since(start), 10*time.Second)
 	l.End()
 }
 

@@ -43,7 +43,7 @@ func TestListenerAtAllAddresses(t *testing.T) {
 
 // rejected asks l for a session at one of its addresses, and has it rejected.
 func rejected(t *testing.T, l *Listener, at string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	c := NewClient(Config{})
 	defer c.Close()
