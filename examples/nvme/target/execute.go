@@ -78,8 +78,9 @@ const compareSize = 64 << 10
 // execute calls back ends, and answers.
 func (tk *task) execute(s *scratch) {
 	if tk.ctrl != nil {
-		t := tk.t
-		t.model.Flushed(tk.ctrl, tk.ref, flush(t.ctx, tk.op.Namespaces))
+		if t := tk.t; t.model.Flushing(tk.ctrl, tk.ref) {
+			t.model.Flushed(tk.ctrl, tk.ref, flush(t.ctx, tk.op.Namespaces))
+		}
 		return
 	}
 	if !tk.q.m.Begin(tk.ref) {

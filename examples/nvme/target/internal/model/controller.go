@@ -213,6 +213,13 @@ func (c *Controller) shutDown(out []Action) []Action {
 	})
 }
 
+// Flushing reports whether DoFlush is still to be done: the host may have reset the controller meanwhile, and again and again.
+func (t *Target) Flushing(c *Controller, r Ref) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.state() == shutting && r.gen == c.flushes
+}
+
 // Flushed tells that DoFlush is done. If the status is not Success, what the host has written may be lost: it sees
 // CSTS.CFS, and the shutdown does not complete.
 func (t *Target) Flushed(c *Controller, r Ref, status capsule.Status) {

@@ -133,9 +133,12 @@ func TestNVME_40_LateFlush(t *testing.T) {
 	l.setCC(0x460000)
 	l.enable()
 	l.setCC(0x464001)
-	w.act(w.goOn())
+	late, now := w.goOn(), w.goOn()
+	require.False(t, w.target.Flushing(late.Controller, late.Ref), "it need not be done")
+	require.True(t, w.target.Flushing(now.Controller, now.Ref))
+	w.act(late)
 	require.Equal(t, uint8(capsule.SHSTOccurring), l.csts().SHST)
-	w.act(w.goOn())
+	w.act(now)
 	require.Equal(t, uint8(capsule.SHSTComplete), l.csts().SHST)
 }
 
