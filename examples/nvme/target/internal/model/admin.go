@@ -88,6 +88,10 @@ func (c *Controller) abort(m capsule.Abort, out []Action) ([]Action, bool) {
 	r := q.slots.ref(i)
 	switch q.slots.all[i].stage {
 	case toFetch, queued:
+		if q.orphans == q.depth { // a host cannot make more and more of them
+			return out, false
+		}
+		q.orphans++
 		return q.answer(r, failed(capsule.StatusAbortRequested), out), true
 	case fetching:
 		q.slots.all[i].aborted = true

@@ -221,6 +221,31 @@ func TestNVME_57_Abort(t *testing.T) {
 	}
 }
 
+// As many aborted commands as the queue has entries may wait for a back end that is busy. Then none is aborted until one of them
+// was found to be.
+func TestNVME_57_AbortedCommandsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.add(namespace(1))
+	admin := w.ready()
+	l := admin.io(1)
+	w.hold[DoExecute] = true
+	aborts := func() bool {
+		l.send(l.read(0, 1))
+		return admin.ask(capsule.Abort{SQID: 1, CID: l.cid}.SQE(admin.next())).DW0 == 0
+	}
+	for range l.q.depth {
+		require.True(t, aborts())
+	}
+	require.False(t, aborts())
+	late := w.goOn()
+	require.False(t, late.Queue.Begin(late.Ref))
+	require.True(t, aborts())
+	require.False(t, aborts())
+	late = w.goOn()
+	require.Empty(t, late.Queue.Finish(late.Ref, capsule.StatusBusy, nil), "it had waited for too long")
+	require.True(t, aborts())
+}
+
 // A command whose data is being fetched ends when that has come: its key is in use until then.
 func TestNVME_57_AbortWhileFetching(t *testing.T) {
 	w := newWorld(t)

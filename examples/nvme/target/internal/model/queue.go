@@ -31,6 +31,7 @@ type Queue struct {
 	failures int  // before Connect
 	closed   bool // no action for it follows
 	lost     bool // the connection has ended
+	orphans  int  // commands that were aborted, which Begin or Finish has not told of: no more than the depth
 	slots    slots
 }
 
@@ -127,6 +128,7 @@ func (q *Queue) Begin(r Ref) bool {
 	defer q.mu.Unlock()
 	sl := q.slots.get(r)
 	if sl == nil {
+		q.forget()
 		return false
 	}
 	switch sl.stage {
@@ -139,6 +141,9 @@ func (q *Queue) Begin(r Ref) bool {
 	}
 	return true
 }
+
+// forget tells that what has carried an aborted command knows of that. mu is held.
+func (q *Queue) forget() { q.orphans = max(q.orphans-1, 0) }
 
 // Fetched takes the data of a command: all octets that DoFetch asked for. They remain in use until the command has
 // ended.
@@ -191,7 +196,10 @@ func (q *Queue) Finish(r Ref, status capsule.Status, out []Action) []Action {
 func (q *Queue) finish(r Ref, status capsule.Status, out []Action) (_ []Action, over bool) {
 	sl := q.slots.get(r)
 	switch {
-	case sl == nil || sl.stage == parked:
+	case sl == nil:
+		q.forget()
+		return out, false
+	case sl.stage == parked:
 		return out, false
 	case q.closed:
 		q.slots.release(r.Slot)
