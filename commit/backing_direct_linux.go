@@ -91,6 +91,12 @@ func (d *direct) writeAt(p []byte, off int64) (n int, err error) {
 	})
 }
 
+// blocks are the whole blocks with n octets at off: a write of these that fails may have changed all of them.
+func (d *direct) blocks(off, n int64) (from, size int64) {
+	from = off &^ (directBlock - 1)
+	return from, (off+n+directBlock-1)&^(directBlock-1) - from
+}
+
 func (d *direct) fill(block []byte, at int64) error {
 	_, err := d.sys.readAt(d.f, block, at)
 	if errors.Is(err, io.EOF) { // some other program has cut the file

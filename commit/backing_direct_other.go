@@ -17,3 +17,5 @@ func openDirect(o *opened) (*direct, error) {
 
 func (*direct) readAt([]byte, int64) (int, error)  { return 0, errors.ErrUnsupported }
 func (*direct) writeAt([]byte, int64) (int, error) { return 0, errors.ErrUnsupported }
+
+func (*direct) blocks(off, n int64) (from, size int64) { return off, n }

@@ -186,7 +186,11 @@ func (b *File) ReadAt(p []byte, off int64) (int, error) {
 func (b *File) WriteAt(p []byte, off int64) (n int, err error) {
 	began := b.began()
 	n, err = b.write(p, off)
-	b.wrote(began, off, int64(len(p)), err)
+	size := int64(len(p))
+	if err != nil && b.direct != nil {
+		off, size = b.direct.blocks(off, size)
+	}
+	b.wrote(began, off, size, err)
 	return n, err
 }
 

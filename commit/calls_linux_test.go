@@ -298,6 +298,27 @@ func TestCMT_30_WriteThatTheSystemRefuses(t *testing.T) {
 	}
 }
 
+// TestCMT_13_16_DirectWriteThatFailsLosesItsBlocks: what it has not filled of them was written, too.
+func TestCMT_13_16_DirectWriteThatFailsLosesItsBlocks(t *testing.T) {
+	r, path := record(t)
+	f, err := openFile(r, path, &FileOptions{Size: 1 << 20, Direct: true})
+	require.NoError(t, err)
+	_, err = f.WriteAt(make([]byte, 8192), 0)
+	require.NoError(t, err)
+	r.fails(func(call string) error {
+		if strings.HasPrefix(call, "write") {
+			return syscall.EIO
+		}
+		return nil
+	})
+	_, err = f.WriteAt(make([]byte, 100), 100)
+	require.ErrorIs(t, err, syscall.EIO)
+	r.fails(nil)
+	require.ErrorIs(t, f.Flush(t.Context(), 4000, 96), ErrDataLost, "in the same block")
+	require.NoError(t, f.Flush(t.Context(), 4096, 4096), "in another one")
+	require.NoError(t, f.Close())
+}
+
 // TestCMT_16_DirectMovesWholeBlocks: of those that are not filled it keeps the rest, alone with the file.
 func TestCMT_16_DirectMovesWholeBlocks(t *testing.T) {
 	r, path := record(t)

@@ -84,6 +84,7 @@ func (g *group) wrote(began uint64, off, n int64, err error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.dirty.add(r) // again: a round that has failed meanwhile may have taken them for what it has lost
 	g.losses.wrote(began, r, err)
 }
 

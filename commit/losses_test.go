@@ -14,6 +14,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestCMT_13_16_WriteThatBeginsWhileALossIsNoted is neither lost nor forgotten: the next Flush syncs it.
+func TestCMT_13_16_WriteThatBeginsWhileALossIsNoted(t *testing.T) {
+	var d disk
+	g := newGroup(64*page, false, d.sync)
+	touch(g, 0, 1)
+	g.mu.Lock() // as the round that has failed, whose settle is at its beginning
+	g.losses.synced(syscall.EIO)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		g.wrote(g.began(), 5*page, 1, nil)
+	}()
+	require.Eventually(t, func() bool { return g.dirty.has(Range{5 * page, 1}) }, 10*time.Second, time.Millisecond)
+	g.dirty.moveAll(&g.taken) // the rest of settle
+	g.losses.octets.addAll(g.taken.runs(nil))
+	g.taken.clear()
+	g.mu.Unlock()
+	<-written
+	require.ErrorIs(t, flush(g, 0, 1), ErrDataLost)
+	before := g.Syncs()
+	require.NoError(t, flush(g, 5*page, 1))
+	require.Equal(t, before+1, g.Syncs(), "it was written behind the sync that has failed")
+}
+
 // TestCMT_13_WhatASyncHasLostStaysLost: Linux drops pages that it could not write, and its
 // next sync succeeds.
 func TestCMT_13_WhatASyncHasLostStaysLost(t *testing.T) {

@@ -51,6 +51,9 @@ func (r *Region) isHeld() bool { return r.state.Load()&holds != 0 }
 // waits for it.
 func (r *Region) Pin() bool { return r.pin(invalid | closing) }
 
+// PinClosing is Pin of a region that may be CLOSING: [Table.Close] waits for it, and may fail.
+func (r *Region) PinClosing() bool { return r.pin(invalid) }
+
 // Unpin ends a Pin that returned true.
 func (r *Region) Unpin() { r.drop(onePin, pins) }
 

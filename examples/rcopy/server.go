@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"net"
 	"os"
@@ -113,11 +114,15 @@ func (s *session) open(h header) (uint32, error) {
 	// What is absolute for the client is below the root here.
 	local := strings.TrimPrefix(path.Clean("/"+string(name)), "/")
 	if info, err := s.root.Stat(local); err == nil && !info.Mode().IsRegular() {
-		return noSuchFile, fmt.Errorf("%s is no file", local) // to open a pipe would wait for its other end
+		return noSuchFile, fmt.Errorf("%q is no file", local) // to open a pipe would wait for its other end
 	}
 	s.file, err = s.root.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, os.FileMode(h.data&0o777))
 	if err != nil {
-		return noSuchFile, err
+		var named *fs.PathError
+		if errors.As(err, &named) { // its text has the name as the client has sent it
+			err = named.Err
+		}
+		return noSuchFile, fmt.Errorf("open %q: %w", local, err)
 	}
 	return 0, nil
 }

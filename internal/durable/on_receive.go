@@ -56,15 +56,22 @@ func (l *OnReceive) Flush(stream uint64) error {
 		if s := r.Scope().Stream; s != 0 && s != stream {
 			continue
 		}
-		var err error
-		r.Hold() // before looking: Close waits from now on, or has been seen
-		if !r.Closing() {
-			err = r.Flusher().Flush(context.Background(), 0, int64(r.Len()))
-		}
-		r.Release()
-		if err != nil {
+		if err := flush(r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// flush flushes a region, unless it is closed: the Flusher may be gone then. One whose Close only waits, and may fail, is not.
+func flush(r *stag.Region) error {
+	r.Hold() // before looking: Close waits from now on, or has been seen
+	defer r.Release()
+	if r.Closing() {
+		if !r.PinClosing() {
+			return nil
+		}
+		defer r.Unpin()
+	}
+	return r.Flusher().Flush(context.Background(), 0, int64(r.Len()))
 }

@@ -27,7 +27,7 @@ const (
 	nameLen   = 16
 	nameAt    = 8
 	scanChunk = 1 << 20
-	maxHalf   = (math.MaxUint32 - logStart) / 2 &^ 7 // the primary names the backup's file by one RemoteBuffer
+	maxHalf   = (min(math.MaxUint32, math.MaxInt) - logStart) / 2 &^ 7 // the primary names the backup's file by one RemoteBuffer
 )
 
 // A mark tells which generation the log has, and how many octets of it are there. That of the backup
@@ -104,7 +104,7 @@ func (l *logFile) start(ctx context.Context) error {
 	if _, err := l.file.WriteAt(l.name[:], nameAt); err != nil {
 		return err
 	}
-	return l.recovered(ctx, first)
+	return l.recovered(ctx, first, maxBatch)
 }
 
 // begin makes the generation of a mark durable, with all that was written before it.
@@ -124,11 +124,10 @@ func (l *logFile) begin(ctx context.Context, m mark) error {
 	return nil
 }
 
-// recovered makes the log that was found durable, and removes what later changes must not join up with: what
-// may be left behind its end of one batch that was not written as a whole, and in the other half of the
-// next generation, if that was not begun.
-func (l *logFile) recovered(ctx context.Context, end mark) error {
-	if err := l.clear(end, min(l.half-end.tail, maxBatch)); err != nil {
+// recovered makes the log that was found durable, and removes what later changes must not join up with: n octets behind its end, and
+// in the other half the next generation, if that was not begun.
+func (l *logFile) recovered(ctx context.Context, end mark, n uint64) error {
+	if err := l.clear(end, min(l.half-end.tail, n)); err != nil {
 		return err
 	}
 	if err := l.clear(mark{generation: end.generation + 1}, l.half); err != nil {

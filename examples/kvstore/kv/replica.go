@@ -141,11 +141,12 @@ func (r *Replica) recover(ctx context.Context) error {
 		}
 		return nil
 	}
-	end, exact := log.mark.tail, true
-	if r.primary() {
-		end, exact = log.half, false
-	} else if end == openTail {
+	end, exact, behind := log.mark.tail, true, log.half // a backup may have more behind its mark, also of another primary
+	switch {
+	case end == openTail && !r.primary():
 		return fmt.Errorf("kv: %s is the log of a primary", r.cfg.Path)
+	case end == openTail: // the last batch may not have been written as a whole
+		end, exact, behind = log.half, false, maxBatch
 	}
 	from := mark{generation: log.mark.generation}
 	at, err := log.scan(from, end, exact, r.apply)
@@ -153,7 +154,7 @@ func (r *Replica) recover(ctx context.Context) error {
 		return err
 	}
 	if r.primary() {
-		return log.recovered(ctx, at)
+		return log.recovered(ctx, at, behind)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package rdma9p
 import (
 	"encoding/binary"
 	"io"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -249,6 +250,25 @@ func TestP9R_12_FailedClunk(t *testing.T) {
 		require.NoError(t, step(message(typ, 1, body...), message(typ+1, 1)))
 		require.NoError(t, step(message(tclunk, 1, numbers(fid)...), rerror(1, eio)), "gone all the same")
 		require.Empty(t, s.fids.set)
+	}
+}
+
+// TestP9R_12_LongAttribute is refused: the server would hold all of it.
+func TestP9R_12_LongAttribute(t *testing.T) {
+	s := newSession(8192, 10, 10, false)
+	s.msize, s.granted = 8192, 8192
+	create := func(tag uint16, size uint64) []byte {
+		body := append(numbers(5), 6, 0)
+		body = append(body, "user.a"...)
+		body = append(body, numbers(uint32(size), uint32(size>>32), 0)...)
+		return message(txattrcreate, tag, body...)
+	}
+	wantVerdict(t, s, deliver, create(1, maxXattr))
+	for _, size := range []uint64{maxXattr + 1, 1 << 32, 1 << 40, math.MaxUint64} {
+		v, out, err := s.take(create(2, size), nil)
+		require.NoError(t, err)
+		require.Equal(t, answer, v)
+		require.Equal(t, rerror(2, e2big), out)
 	}
 }
 

@@ -37,6 +37,7 @@ const (
 	treadlink    msgType = 22
 	tgetattr     msgType = 24
 	txattrwalk   msgType = 30
+	txattrcreate msgType = 32
 	treaddir     msgType = 40
 	tfsync       msgType = 50
 	tlock        msgType = 52
@@ -63,6 +64,7 @@ const (
 	eio    errno = 5
 	ebadf  errno = 9
 	einval errno = 22
+	e2big  errno = 7
 	erofs  errno = 30
 	eproto errno = 71
 )
@@ -149,6 +151,16 @@ func short(msg []byte, off int) uint16 {
 		return 0
 	}
 	return binary.LittleEndian.Uint16(msg[headerSize+off:])
+}
+
+// maxXattr is how many octets an extended attribute has at most: XATTR_SIZE_MAX of Linux.
+const maxXattr = 1 << 16
+
+// xattrSize is the attr_size of a Txattrcreate: fid (4), name (2 and its octets), attr_size (8), flags (4). The server holds so
+// many octets until the attribute is whole.
+func xattrSize(msg []byte) uint64 {
+	at := 4 + 2 + int(short(msg, 4))
+	return uint64(number(msg, at+4))<<32 | uint64(number(msg, at))
 }
 
 // limitCount lowers the count of a Tread or Treaddir: fid (4), offset (8), count (4), so that its answer fits.

@@ -80,6 +80,8 @@ func (s *session) take(msg, out []byte) (verdict, []byte, error) {
 		return answer, nil, fmt.Errorf("%w: a message of %d octets, where msize is %d", ErrProtocol, h.size, s.msize)
 	case s.find(h.tag) >= 0:
 		return answer, appendError(out, h.tag, einval), nil
+	case h.typ == txattrcreate && xattrSize(msg) > maxXattr:
+		return answer, appendError(out, h.tag, e2big), nil
 	case h.typ == tflush:
 		return s.takeFlush(h, short(msg, 0), out)
 	}
