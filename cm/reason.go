@@ -29,8 +29,9 @@ const (
 	ReasonBadFirst
 	ReasonNoFirst   // the connection ended without the first message
 	ReasonDowngrade // a Reply with another suite or mode than asked for
+	ReasonNotJudged // Authorize has not judged in time
 
-	reasons = int(ReasonDowngrade) + 1
+	reasons = int(ReasonNotJudged) + 1
 )
 
 // reasonTexts says for each reason what it is, at which stage it is found, and which code it
@@ -63,6 +64,7 @@ var reasonTexts = [reasons]struct {
 	ReasonBadFirst:      {"wrong first message", "confirm", CodeRefused, true},
 	ReasonNoFirst:       {"no first message", "confirm", CodeRefused, true},
 	ReasonDowngrade:     {"another suite or mode than asked for", "parse", CodeRefused, false},
+	ReasonNotJudged:     {"not judged in time", "policy", CodeRefused, false},
 }
 
 func (r Reason) String() string {

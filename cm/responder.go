@@ -153,10 +153,15 @@ func (r *responder) authorize(p iwarp.Peer, app []byte) error {
 	if r.auth.cfg.Authorize == nil {
 		return nil
 	}
-	if err := r.auth.cfg.Authorize(r.ctx, p, app); err != nil {
+	err := r.auth.cfg.Authorize(r.ctx, p, app)
+	switch {
+	case err == nil:
+		return nil
+	case r.ctx.Err() != nil: // the source cannot help it
+		return &Error{ReasonNotJudged, err}
+	default:
 		return &Error{ReasonPolicy, err}
 	}
-	return nil
 }
 
 // Overhead is the size of the block of the Reply.

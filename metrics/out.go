@@ -113,7 +113,7 @@ func (o *out) auth(name string, s cm.Stats) {
 	o.count(authConnected, s.Connected, name)
 	o.count(authSuppressed, s.Suppressed, name)
 	o.now(authHalfOpen, s.HalfOpen, name)
-	for r := cm.ReasonSourceClosed; r <= cm.ReasonDowngrade; r++ {
+	for r := cm.ReasonSourceClosed; r <= cm.ReasonNotJudged; r++ {
 		o.count(authRefused, s.Refused[r], name, label(r.String()))
 	}
 }

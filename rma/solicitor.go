@@ -130,10 +130,22 @@ func (s *Solicitor) deliver() {
 	if idle {
 		return
 	}
-	for t, ok := s.take(); ok; t, ok = s.take() {
+	for range mostDelivered {
+		t, ok := s.take()
+		if !ok {
+			return
+		}
 		t.conn.granted(t)
 	}
+	go func() { // others may give back as fast as one can tell, and the caller has work of its own
+		for t, ok := s.take(); ok; t, ok = s.take() {
+			t.conn.granted(t)
+		}
+	}()
 }
+
+// mostDelivered is how many grants a call of deliver tells at most.
+const mostDelivered = 32
 
 // refunds are how grants are given back, by op.Refund.
 var refunds = [...]solicit.Outcome{

@@ -141,7 +141,9 @@ func (e *endpoint) establish(w way, port uint16, ours, theirs *initiation, rtt t
 	close(c.up)
 	if err := e.add(a); err != nil {
 		a.watch.Stop()
+		a.mu.Lock()
 		a.failure = err
+		a.mu.Unlock()
 		close(a.done)
 		_ = p.Close()
 		return nil, err

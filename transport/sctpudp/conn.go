@@ -70,6 +70,9 @@ func (c *conn) Write(p []byte) (int, error) {
 			a.depart(k)
 		case chunkSack:
 			a.received = k.tsn()
+			if a.room.full() { // pion counts octets alone
+				k.setWindow(0)
+			}
 			again = a.room.told(k.window())
 		}
 	}

@@ -25,6 +25,7 @@ const (
 func (a *association) accept(dst, p []byte) int {
 	a.hear()
 	out, refused := dst[:headerSize], false
+	beats, echoes := 0, 0 // one of each is answered: a packet has room for thousands
 	for c, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
 		c, rest = split(rest)
 		switch c.kind() {
@@ -51,12 +52,18 @@ func (a *association) accept(dst, p []byte) int {
 			a.fail(errReset)
 			return 0
 		case chunkHeartbeat:
-			a.say(chunkHeartbeatAck, 0, c[chunkHeaderSize:])
+			if beats++; beats == 1 {
+				a.say(chunkHeartbeatAck, 0, c[chunkHeaderSize:])
+			}
 			continue
 		case chunkCookieEcho: // the first, or our COOKIE ACK was lost
-			a.say(chunkCookieAck, 0, nil)
+			if echoes++; echoes == 1 {
+				a.say(chunkCookieAck, 0, nil)
+			}
 			continue
 		case chunkShutdownAck, chunkShutdownComplete:
+			c = c[:chunkHeaderSize] // they have no body, and pion would keep one with the DATA of the packet
+			binary.BigEndian.PutUint16(c[2:], chunkHeaderSize)
 		default:
 			continue
 		}

@@ -105,6 +105,8 @@ func (c chunk) octets() int    { return len(c) - dataHeaderSize }
 // window is that of a SACK, which has its TSN where a DATA chunk has it.
 func (c chunk) window() uint32 { return binary.BigEndian.Uint32(c[8:]) }
 
+func (c chunk) setWindow(octets uint32) { binary.BigEndian.PutUint32(c[8:], octets) }
+
 // ports are the two SCTP ports of a packet.
 type ports struct{ source, destination uint16 }
 

@@ -20,7 +20,7 @@ type room struct {
 
 // take takes what a DATA chunk needs. It reports false where there is no room.
 func (r *room) take(c chunk) bool {
-	if r.octets.Load() >= receiveBuffer || r.messages.Load() >= maxUnread {
+	if r.full() {
 		r.short.Store(true)
 		return false
 	}
@@ -29,6 +29,11 @@ func (r *room) take(c chunk) bool {
 		r.messages.Add(1)
 	}
 	return true
+}
+
+// full reports whether no more is taken.
+func (r *room) full() bool {
+	return r.octets.Load() >= receiveBuffer || r.messages.Load() >= maxUnread
 }
 
 // free gives back what a message had. It reports true if the peer should hear of it.
