@@ -326,15 +326,15 @@ func TestPeersWithoutAuthentication(t *testing.T) {
 
 // TestCM_35_AuthorizeThatDoesNotJudgeInTime costs the source nothing: the server has failed.
 func TestCM_35_AuthorizeThatDoesNotJudgeInTime(t *testing.T) {
-	var cancel context.CancelFunc
+	ends := make(chan context.CancelFunc, 1) // of the set-up
 	s := siteOf(t, func(_, server *Config) {
 		server.Limits.FailureBurst = 1
-		server.Authorize = func(ctx context.Context, _ iwarp.Peer, _ []byte) error { cancel(); return ctx.Err() }
+		server.Authorize = func(ctx context.Context, _ iwarp.Peer, _ []byte) error { (<-ends)(); return ctx.Err() }
 	})
 	frame := s.request(s.initiate())
 	for range 3 {
-		var ctx context.Context
-		ctx, cancel = context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
+		ends <- cancel
 		r, err := s.server.Respond(ctx, &iwarp.AuthInfo{Network: "tcp", Remote: s.remote})
 		require.NoError(t, err)
 		_, err = r.Open(frame, frameOff)

@@ -25,7 +25,7 @@ const (
 func (a *association) accept(dst, p []byte) int {
 	a.hear()
 	out, refused := dst[:headerSize], false
-	beats, echoes := 0, 0 // one of each is answered: a packet has room for thousands
+	said := 0 // bits of the kinds of chunks that were answered: one of each is, for a packet has room for thousands
 	for c, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
 		c, rest = split(rest)
 		switch c.kind() {
@@ -51,15 +51,11 @@ func (a *association) accept(dst, p []byte) int {
 		case chunkAbort:
 			a.fail(errReset)
 			return 0
-		case chunkHeartbeat:
-			if beats++; beats == 1 {
-				a.say(chunkHeartbeatAck, 0, c[chunkHeaderSize:])
+		case chunkHeartbeat, chunkCookieEcho:
+			if said&(1<<c.kind()) == 0 {
+				a.answer(c)
 			}
-			continue
-		case chunkCookieEcho: // the first, or our COOKIE ACK was lost
-			if echoes++; echoes == 1 {
-				a.say(chunkCookieAck, 0, nil)
-			}
+			said |= 1 << c.kind()
 			continue
 		case chunkShutdownAck, chunkShutdownComplete:
 			c = c[:chunkHeaderSize] // they have no body, and pion would keep one with the DATA of the packet
@@ -78,6 +74,15 @@ func (a *association) accept(dst, p []byte) int {
 	}
 	address(out, ports{pionPort, pionPort}, a.ourTag)
 	return len(out)
+}
+
+// answer answers a HEARTBEAT, or a COOKIE ECHO: the first, or our COOKIE ACK was lost.
+func (a *association) answer(c chunk) {
+	if c.kind() == chunkHeartbeat {
+		a.say(chunkHeartbeatAck, 0, c[chunkHeaderSize:])
+	} else {
+		a.say(chunkCookieAck, 0, nil)
+	}
 }
 
 // check returns an error for a DATA chunk that is wrong.
