@@ -289,8 +289,8 @@
 // # Packages
 //
 // The package is built on rdmap, ddp, mpa and transport, the layers of RFC 4296, and on stag, the
-// regions and their STags; each can be used by itself. Package commit implements RDMA Commit and the durable backings,
-// and package solicit the window of a [Solicitor].
+// regions and their STags; each can be used by itself. Package commit implements RDMA Commit and
+// the durable backings, and package solicit the window of a [Solicitor].
 //
 // Built on this package are
 //

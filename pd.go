@@ -77,10 +77,11 @@ type MROptions struct {
 	// while peers may still use it. It allows the upper layer to ask its peers to stop using
 	// the region, and to wait until they have done so, so that no connection ends because of
 	// an access to a revoked region (draft-talpey-rdma-commit-00 section 7). ctx is that of
-	// Invalidate or CloseContext; that of Close ends after Config.CloseTimeout. If Withdraw fails, nothing is revoked and the caller gets its
-	// error; once it has succeeded it is not called again. While it runs, other calls of these
-	// methods fail, so it must not call them itself. Withdraw is not called if the region ends
-	// in another way: by an invalidation of the peer or of a work request, or by [RNIC.Close].
+	// Invalidate or CloseContext; that of Close ends after Config.CloseTimeout. If Withdraw
+	// fails, nothing is revoked and the caller gets its error; once it has succeeded it is not
+	// called again. While it runs, other calls of these methods fail, so it must not call them
+	// itself. Withdraw is not called if the region ends in another way: by an invalidation of
+	// the peer or of a work request, or by [RNIC.Close].
 	Withdraw func(ctx context.Context, mr *MR) error
 }
 

@@ -27,16 +27,9 @@ func (r *Replica) serveReplication(ctx context.Context, cr *iwarp.ConnRequest) (
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	s := &replicated{r: r, buf: make([]byte, msgsLen+welcomeLen), stop: stop}
-	hasTurn := false
-	defer func() {
-		err = errors.Join(err, s.close())
-		if hasTurn {
-			<-r.turn
-		}
-	}()
 	// A recorded Request that comes again gets no further than this: it ends no connection.
 	if err := s.accept(ctx, cr); err != nil {
-		return err
+		return errors.Join(err, s.close())
 	}
 	r.sessions.Lock()
 	before := r.session
@@ -47,10 +40,11 @@ func (r *Replica) serveReplication(ctx context.Context, cr *iwarp.ConnRequest) (
 	}
 	select {
 	case r.turn <- struct{}{}:
-		hasTurn = true
 	case <-ctx.Done():
-		return ctx.Err()
+		return errors.Join(ctx.Err(), s.close())
 	}
+	defer func() { <-r.turn }()
+	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.open(ctx); err != nil {
 		return err
 	}

@@ -125,6 +125,27 @@ func TestFileOfABackupThatGotNothingWhole(t *testing.T) {
 	})
 }
 
+// TestPrimaryWithTheFileOfABackup reads it up to the mark: what is behind that may be of another primary.
+func TestPrimaryWithTheFileOfABackup(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, c *Client) {
+		w.put(c, "a", "1")
+		require.NoError(t, c.Close())
+		w.kill(w.primary)
+		end := w.backup.log.mark
+		w.kill(w.backup)
+		id, err := RegionOf("alpha")
+		require.NoError(t, err)
+		x := change{tenant: id, version: 2, entry: w.shape.home(hashOf([]byte("left"))) * bucketEntries, block: 9, key: []byte("left"), value: []byte("1")}
+		half := &logFile{half: w.half}
+		w.scribble("backup", half.at(end), x.append(nil, end.generation))
+		require.NoError(t, os.Rename(w.path("backup"), w.path("primary")))
+		w.start()
+		c = w.client("alpha")
+		w.holds(c, "a", "1")
+		w.lacks(c, "left")
+	})
+}
+
 // TestWrittenButNotSent: what the primary has made durable before its end, the backup gets when it
 // is back, and no client has seen it before.
 func TestWrittenButNotSent(t *testing.T) {

@@ -66,7 +66,7 @@ type linuxFile struct {
 	always bool // O_DSYNC: each write is a sync
 	direct bool // O_DIRECT: by aligned buffers
 
-	// serial is held for a change that is a sync of pages: none of two takes the error of a page of the other.
+	// serial is held for a change that is a sync as well: of two at the same time one could get the error of the other.
 	serial sync.Mutex
 	frozen func(fd int) (bool, error) // readOnly
 }

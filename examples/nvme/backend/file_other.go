@@ -29,7 +29,7 @@ type plainFile struct {
 	f      *os.File
 	always bool // each write is a sync
 
-	serial sync.Mutex // is held for one: none of two takes the error of a page of the other
+	serial sync.Mutex // is held for one: of two at the same time one could get the error of the other
 }
 
 func (m *plainFile) readAt(p []byte, off int64) error { return readFull(m.f, p, off) }

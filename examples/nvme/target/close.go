@@ -126,7 +126,8 @@ func (q *queue) release() {
 // Shutdown ends the target without losing what hosts were told is done: it refuses new connections, finishes the
 // commands that have begun, flushes all namespaces, ends the connections gracefully, and closes the target. When ctx or 10 s are
 // over it goes on with what is left as Close does, which waits for back ends that are working. The namespaces are flushed all the
-// same, for 10 s more. The error tells of commands that were still running then, and of namespaces that could not be flushed. Listeners are the program's to close, at best before.
+// same, for 10 s more. The error tells of commands that were still running then, and of namespaces that could not be flushed.
+// Listeners are the program's to close, at best before.
 // Of several calls at the same time that counts whose ctx ends first.
 func (t *Target) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)

@@ -31,7 +31,7 @@ type Queue struct {
 	failures int  // before Connect
 	closed   bool // no action for it follows
 	lost     bool // the connection has ended
-	orphans  int  // commands that were aborted, which Begin or Finish has not told of: no more than the depth
+	orphans  int  // aborted commands whose holders have not found out, by Begin or Finish: the depth at most
 	slots    slots
 }
 
@@ -142,7 +142,7 @@ func (q *Queue) Begin(r Ref) bool {
 	return true
 }
 
-// forget tells that what has carried an aborted command knows of that. mu is held.
+// forget counts off an aborted command whose holder has found out. mu is held.
 func (q *Queue) forget() { q.orphans = max(q.orphans-1, 0) }
 
 // Fetched takes the data of a command: all octets that DoFetch asked for. They remain in use until the command has
