@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
 )
 
 func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
@@ -244,6 +247,31 @@ func TestSecondConnectionOfThePrimary(t *testing.T) {
 		w.settle()
 		require.NoError(t, w.until(func() bool { return c.Put(w.quick(), []byte("a"), []byte("2")) == nil }))
 		w.holds(c, "a", "2")
+	})
+}
+
+// TestPrimaryThatDoesNotProveItself, as one whose Request was recorded and comes again, ends no connection.
+func TestPrimaryThatDoesNotProveItself(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, c *Client) {
+		w.put(c, "a", "1")
+		first := w.backup.session
+		auth, err := authAs(replicatorName, replicatorKey(testMaster))
+		require.NoError(t, err)
+		silent := errors.New("no third message")
+		_, err = w.primary.rnic.Dial(w.context(), w.network, w.addrs[1], &iwarp.QPConfig{
+			PD: w.primary.pd, Auth: auth, PrivateData: []byte{byte(useReplicate)}, Commit: &iwarp.CommitOptions{Negotiate: true},
+			SetupTrace: &iwarp.SetupTrace{Enter: func(_ context.Context, at iwarp.SetupStage) error {
+				if at == iwarp.StageConfirm {
+					return silent
+				}
+				return nil
+			}},
+		})
+		require.ErrorIs(t, err, silent)
+		w.settle()
+		require.Same(t, first, w.backup.session)
+		require.NoError(t, first.qp.Err())
+		w.put(c, "a", "2")
 	})
 }
 
