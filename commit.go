@@ -99,7 +99,7 @@ func (qp *QP) agree() {
 	}
 	c.peer.Regions = min(c.peer.Regions, uint16(o.MaxRegions))
 	c.ext = commit.NewExtension(commit.Config{
-		Table: qp.rnic.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
+		Table: qp.rnic.table, Scope: stag.Scope{PD: qp.cfg.PD.id, Stream: qp.id},
 		Limits: o.limits(), Strict: o.StrictDurable, Stats: &c.stats,
 		Task: qp.rnic.tasks.Starter, UnderWay: qp.rnic.tasks.Add,
 		Panicked: func(p *stag.PanicError) { durable.LogPanic(qp.rnic.log, p) },

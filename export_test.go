@@ -69,7 +69,7 @@ func (pd *PD) Release()   { pd.release() }
 
 func (op Op) TakesReceive() bool { return op.takesReceive() }
 
-func (qp *QP) PD() *PD { return qp.pd }
+func (qp *QP) PD() *PD { return qp.cfg.PD }
 
 func NewCQ(r *RNIC, depth int) *CQ { return newCQ(r, depth) }
 func (r *RNIC) Raise(e Event)      { r.raise(e) }

@@ -114,7 +114,7 @@ func (pd *PD) register(buf Buffer, access stag.Access, opts *MROptions, reg func
 	if opts != nil {
 		o.BaseTO, o.Key = opts.BaseTO, opts.Key
 		if opts.QP != nil {
-			if opts.QP.pd != pd {
+			if opts.QP.cfg.PD != pd {
 				return nil, fmt.Errorf("iwarp: register: MROptions.QP belongs to another PD")
 			}
 			o.Scope.Stream = opts.QP.id

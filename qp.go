@@ -26,7 +26,6 @@ import (
 // [RNIC.Client] or [ConnRequest.Accept] and serves one connection.
 type QP struct {
 	rnic *RNIC
-	pd   *PD
 	id   uint64 // the stream identity of stag.Scope
 
 	peerExtensions atomic.Uint32 // that the application has told of; beside id it takes no padding
@@ -224,9 +223,9 @@ func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
 	if err != nil {
 		return nil, err
 	}
-	qp := &QP{rnic: r, pd: cfg.PD, id: r.ids.Next(), cfg: cfg, done: make(chan struct{})}
+	qp := &QP{rnic: r, id: r.ids.Next(), cfg: cfg, done: make(chan struct{})}
 	qp.reserved.send, qp.reserved.recv = qc.SendDepth, qc.RecvDepth
-	qp.rq.qp, qp.rq.depth = qp, cfg.RecvDepth
+	qp.rq.qp = qp
 	if err := qp.attach(); err != nil {
 		return nil, err
 	}
@@ -252,7 +251,7 @@ func (qp *QP) detach() { holds.Give(qp) }
 // holds are what a QP takes of its RNIC, of its PD, and of what it shares with other QPs.
 var holds = quota.Holds[*QP]{
 	{Take: func(qp *QP) error { return qp.rnic.take(&qp.rnic.used.qp, qp.rnic.limits.MaxQP, "QPs") }, Give: func(qp *QP) { qp.rnic.used.qp.Give() }},
-	{Take: func(qp *QP) error { return qp.pd.use() }, Give: func(qp *QP) { qp.pd.release() }},
+	{Take: func(qp *QP) error { return qp.cfg.PD.use() }, Give: func(qp *QP) { qp.cfg.PD.release() }},
 	{Take: func(qp *QP) error { return qp.sendCQ.attach(qp, qp.reserved.send) }, Give: func(qp *QP) { qp.sendCQ.detach(qp.reserved.send) }},
 	{Take: func(qp *QP) error { return qp.recvCQ.attach(qp, qp.reserved.recv) }, Give: func(qp *QP) { qp.recvCQ.detach(qp.reserved.recv) }},
 	{Take: joinSolicitor, Give: func(qp *QP) { qp.window.Close() }},

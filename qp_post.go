@@ -196,7 +196,7 @@ func (qp *QP) fillSource(r *rdmap.Request, wr *SendWR) (n uint64, err error) {
 // spans checks SGEs and appends their spans to dst. It ignores SGEs of length 0
 // (draft-hilland-rddp-verbs section 8.1.3.2).
 func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span, uint64, error) {
-	return qp.pd.spans(dst, sges, need, qp.id)
+	return qp.cfg.PD.spans(dst, sges, need, qp.id)
 }
 
 // spans is like QP.spans, for a stream of the PD, or for all of its streams if stream is 0.

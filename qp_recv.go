@@ -16,7 +16,6 @@ import (
 type recvQueue struct {
 	postqueue.Queue[recv]
 	qp    *QP
-	depth int
 	flush Status // status of the first receive that remains at the end; set with that end
 
 	// rnrOut is set when the wait for a receive has timed out: a missing receive is then an
@@ -39,14 +38,14 @@ func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
 		return 0, qpconn.EndError(q.qp.cause()) // cause locks the QP
 	}
 	defer q.Unlock()
-	room := q.qp.recvSlots.Reserve(q.depth, len(wrs))
+	room := q.qp.recvSlots.Reserve(q.qp.cfg.RecvDepth, len(wrs))
 	for ; n < len(wrs); n++ {
 		r := q.Next()
 		if r.spans, _, err = q.qp.spans(r.spans[:0], wrs[n].Local, stag.LocalWrite); err != nil {
 			break
 		}
 		if n == room {
-			err = fmt.Errorf("%w: %d receives", ErrQueueFull, q.depth)
+			err = fmt.Errorf("%w: %d receives", ErrQueueFull, q.qp.cfg.RecvDepth)
 			break
 		}
 		r.id, r.helper = wrs[n].ID, w
@@ -75,7 +74,7 @@ func (q *recvQueue) move(from *SRQ) (moved, short bool) {
 	}
 	defer q.Unlock()
 	if moved, short = from.take(q.Next()); moved {
-		q.qp.recvSlots.Reserve(q.depth, 1)
+		q.qp.recvSlots.Reserve(q.qp.cfg.RecvDepth, 1)
 		q.Post()
 	}
 	return moved, short
@@ -124,7 +123,7 @@ func (q *recvQueue) Deliver(m rdmap.Received) {
 // durable makes what the peer has written durable, if DurableOnReceive is set. If that fails
 // the QP ends.
 func (q *recvQueue) durable() bool {
-	err := q.qp.pd.durable.Flush(q.qp.id)
+	err := q.qp.cfg.PD.durable.Flush(q.qp.id)
 	if err != nil {
 		q.qp.fail(transport.Faultf(transport.RDMAPLocalCatastrophic, "durable on receive: %w", err))
 	}

@@ -36,7 +36,7 @@ func (m *RemoteMemory) ReadAt(p []byte, off int64) (int, error) {
 	if err != nil || n == 0 {
 		return 0, err
 	}
-	mr, err := m.qp.pd.RegisterMR(p[:n], stag.LocalWrite, &MROptions{QP: m.qp})
+	mr, err := m.qp.cfg.PD.RegisterMR(p[:n], stag.LocalWrite, &MROptions{QP: m.qp})
 	if err != nil {
 		return 0, err
 	}
@@ -84,7 +84,7 @@ func (m *RemoteMemory) WriteAt(p []byte, off int64) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	mr, err := m.qp.pd.RegisterMR(p, 0, &MROptions{QP: m.qp})
+	mr, err := m.qp.cfg.PD.RegisterMR(p, 0, &MROptions{QP: m.qp})
 	if err != nil {
 		return 0, err
 	}

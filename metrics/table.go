@@ -90,7 +90,7 @@ var (
 	srqPosted = define(counter, "srq_receives_posted_total", "Receives that were posted to it.", "name")
 
 	windowLimit   = define(gauge, "solicitor_window_bytes", "Size of the window of a Solicitor now.", "name")
-	windowGranted = define(gauge, "solicitor_granted_bytes", "Octets that are granted now.", "name")
+	windowGranted = define(gauge, "solicitor_outstanding_bytes", "Octets that are granted now.", "name")
 	windowQueued  = define(gauge, "solicitor_queued", "Operations that wait for the window now.", "name")
 	windowGrants  = define(counter, "solicitor_grants_total", "Operations that were granted, by class.", "name", "class")
 	windowOctets  = define(counter, "solicitor_granted_bytes_total", "Octets that were granted, by class.", "name", "class")

@@ -113,7 +113,7 @@ func (c *Conn) read(p transport.Placer, wait transport.Wait) error {
 	switch {
 	case wait == transport.NoWait && !tells:
 		return transport.ErrAgain
-	case wait == transport.NoWait:
+	case wait == transport.NoWait && (c.bulk || c.predicts()):
 		return c.readLot(p)
 	case c.bulk && tells && !c.dry:
 		if err := c.readLot(p); !errors.Is(err, transport.ErrAgain) {

@@ -345,6 +345,21 @@ func TestConnThatIsLeftHoldsLittle(t *testing.T) {
 	require.ErrorIs(t, c.Receive(p, transport.Park), transport.ErrAgain, "and that was no end")
 }
 
+// TestSmallReadsWithoutWaiting take a small buffer: many connections that are looked at in turn do not each need the memory of
+// a large one.
+func TestSmallReadsWithoutWaiting(t *testing.T) {
+	ref := reference{crc: true}
+	s := &script{reads: [][]byte{ref.stream(octets(30)), ref.stream(octets(60000), octets(40))}}
+	c, p := conn(s, Terms{CRC: true}), &collector{}
+	require.NoError(t, c.Receive(p, transport.NoWait))
+	require.Same(t, small, c.in.class, "little has come so far")
+	require.NoError(t, c.Receive(p, transport.NoWait))
+	require.Len(t, p.ulpdus, 1, "a part of a large FPDU fills it")
+	require.NoError(t, c.Receive(p, transport.NoWait))
+	require.Len(t, p.ulpdus, 3)
+	require.Same(t, large, c.in.class)
+}
+
 func TestConnPassesOnToItsStream(t *testing.T) {
 	s := &script{secure: true}
 	c := conn(s, Terms{CRC: true})

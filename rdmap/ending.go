@@ -11,7 +11,7 @@ import (
 // end is the state of the end of a stream.
 type end struct {
 	terminate terminateState
-	message   Terminate // the Terminate that was queued
+	message   *Terminate // the Terminate that was queued; nil: none
 
 	// The request that is the reason for the end, and how it completes. All other
 	// requests that are not complete are flushed.
@@ -97,8 +97,8 @@ func opcodeInError(cause error) (op Opcode, ok bool) {
 
 // newTerminate returns a Terminate that describes cause as RFC 5040 figure 10 requires. It
 // includes the RDMA header only for protection errors of Read Requests (section 4.8).
-func newTerminate(cause error) Terminate {
-	t := Terminate{Code: asFault(transport.RDMAPStreamCatastrophic, cause).Code, SegmentLen: -1}
+func newTerminate(cause error) *Terminate {
+	t := &Terminate{Code: asFault(transport.RDMAPStreamCatastrophic, cause).Code, SegmentLen: -1}
 	var segment *ddp.SegmentError
 	if !errors.As(cause, &segment) || segment.Header == nil || !t.describesSegment() {
 		return t
@@ -130,7 +130,7 @@ func (s *Stream) TerminateSent() (t Terminate, sent bool) {
 	if s.end.terminate != terminateSent {
 		return Terminate{}, false
 	}
-	return s.end.message, true
+	return *s.end.message, true
 }
 
 // fillTerminate is Fill for a stream that is ending.
@@ -163,7 +163,7 @@ func (s *Stream) fillTerminate(llp transport.LLP) (more bool, err error) {
 	return false, nil
 }
 
-func (s *Stream) queuedTerminate() (t Terminate, ok bool) {
+func (s *Stream) queuedTerminate() (t *Terminate, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.end.message, s.end.terminate == terminateQueued
