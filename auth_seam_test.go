@@ -386,6 +386,44 @@ func TestSetupThatPanics(t *testing.T) {
 	}
 }
 
+// TestTraceThatPanics leaves no QP and no connection, in whichever stage it does.
+func TestTraceThatPanics(t *testing.T) {
+	for stage := iwarp.StageRequest; stage <= iwarp.StageConfirm; stage++ {
+		s := newSide(t, nil)
+		ours, theirs := net.Pipe()
+		answered := make(chan error, 1)
+		go func() {
+			cr, err := s.rnic.Server(testContext(t), theirs, nil)
+			if err == nil {
+				_, err = cr.Accept(testContext(t), &iwarp.QPConfig{PD: s.pd})
+			}
+			answered <- err
+		}()
+		c := &closingConn{Conn: ours}
+		qc := &iwarp.QPConfig{PD: s.pd, SetupTrace: &iwarp.SetupTrace{Enter: func(_ context.Context, at iwarp.SetupStage) error {
+			if at == stage {
+				panic("of the program")
+			}
+			return nil
+		}}}
+		require.PanicsWithValue(t, "of the program", func() { _, _ = s.rnic.Client(testContext(t), c, qc) })
+		require.True(t, c.closed.Load(), "the stage %v", stage)
+		require.Error(t, <-answered)
+		require.Zero(t, s.rnic.InUse().MaxQP)
+	}
+}
+
+// A closingConn tells whether it was closed.
+type closingConn struct {
+	net.Conn
+	closed atomic.Bool
+}
+
+func (c *closingConn) Close() error {
+	c.closed.Store(true)
+	return c.Conn.Close()
+}
+
 // A waitingAuth finds no session until its context ends.
 type waitingAuth struct{ begun chan struct{} }
 

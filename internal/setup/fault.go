@@ -30,7 +30,7 @@ func NetworkOf(a net.Addr) string {
 
 var errUnfinished = errors.New("the set-up was ended by a panic, or runtime.Goexit, of the program")
 
-// OrUndo calls f, and undo with the error if f fails, or does not return: Local.Prepare is the program's, and may panic.
+// OrUndo calls f, and undo with the error if f fails, or does not return: what it calls of the program, such as Local.Prepare, may panic.
 func OrUndo(undo func(err error), f func() error) (err error) {
 	err = errUnfinished
 	defer func() {

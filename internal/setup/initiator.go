@@ -132,8 +132,7 @@ func (i *initiator) failure(err error, c net.Conn) error {
 
 // establish hands the connection over.
 func (i *initiator) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
-	if err := i.stages.enter(ctx, StageConfirm); err != nil {
-		llp.Abort(err)
+	if err := OrUndo(llp.Abort, func() error { return i.stages.enter(ctx, StageConfirm) }); err != nil {
 		return err
 	}
 	i.established = true
@@ -160,21 +159,31 @@ func (i *initiator) connect(ctx context.Context, c net.Conn, o mpa.Options) erro
 		return err
 	}
 	defer done()
-	if err := i.stages.enter(ctx, StageReply); err != nil {
-		_ = stream.Close()
+	conn, terms, err := i.negotiate(ctx, stream, o)
+	if err != nil {
 		return err
 	}
-	l := i.local
-	conn, terms, err := mpa.Connect(ctx, stream, o, l.IRD, l.ORD, l.PrivateData)
-	if err != nil {
-		err = rejection(i.endedBy(ctx, err))
+	return i.establish(ctx, conn, terms)
+}
+
+// negotiate does the start-up of MPA, and closes stream unless it succeeds or the connection is rejected.
+func (i *initiator) negotiate(ctx context.Context, stream transport.Stream, o mpa.Options) (conn *mpa.Conn, terms *mpa.Terms, err error) {
+	err = OrUndo(func(err error) {
 		if _, ok := errors.AsType[*RejectError](err); !ok {
 			_ = stream.Close()
 		}
 		transport.FlushTap(stream)
-		return err
-	}
-	return i.establish(ctx, conn, terms)
+	}, func() (err error) {
+		if err = i.stages.enter(ctx, StageReply); err != nil {
+			return err
+		}
+		l := i.local
+		if conn, terms, err = mpa.Connect(ctx, stream, o, l.IRD, l.ORD, l.PrivateData); err != nil {
+			return rejection(i.endedBy(ctx, err))
+		}
+		return nil
+	})
+	return conn, terms, err
 }
 
 // open makes c ready for MPA and calls Prepare.

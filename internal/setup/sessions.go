@@ -98,10 +98,12 @@ func (s *sessions) accept() (opening, error) {
 		if err != nil {
 			return nil, err
 		}
-		ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.SetupTimeout, errSetupTimeout)
-		defer cancel()
-		if err := q.unseal(ctx, s.cfg); err != nil {
-			q.Close()
+		err = OrUndo(func(error) { q.Close() }, func() error {
+			ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.SetupTimeout, errSetupTimeout)
+			defer cancel()
+			return q.unseal(ctx, s.cfg)
+		})
+		if err != nil {
 			return nil, err
 		}
 		return q, nil

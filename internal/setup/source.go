@@ -98,19 +98,20 @@ func (m *Manager) serve(ctx context.Context, c net.Conn, cfg ListenConfig, w wat
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, cfg.SetupTimeout, errSetupTimeout)
-	defer cancel()
-	if err := m.readRequest(ctx, o, cfg, func() { w.giveUp(errNoProgress) }); err != nil {
-		q.Close()
-		said := lack{missing: "all of an MPA Request"}
-		if cfg.TLS == nil {
-			said.tls = "ListenConfig.TLS"
+	err = OrUndo(func(error) { q.Close() }, func() error {
+		ctx, cancel := context.WithTimeoutCause(ctx, cfg.SetupTimeout, errSetupTimeout)
+		defer cancel()
+		if err := m.readRequest(ctx, o, cfg, func() { w.giveUp(errNoProgress) }); err != nil {
+			said := lack{missing: "all of an MPA Request"}
+			if cfg.TLS == nil {
+				said.tls = "ListenConfig.TLS"
+			}
+			return m.failure(err, said)
 		}
-		return nil, m.failure(err, said)
-	}
-	w.complete()
-	if err := q.unseal(ctx, cfg); err != nil {
-		q.Close()
+		w.complete()
+		return q.unseal(ctx, cfg)
+	})
+	if err != nil {
 		return nil, err
 	}
 	return q, nil
