@@ -30,7 +30,8 @@ type PoolConfig struct {
 	PerPeer int
 	// Max is how many QPs there are in all, those that are set up or closed at the moment
 	// included: 1,024. Where they are needed for other peers, the idle QP that was used least
-	// recently goes first.
+	// recently goes first. If none has become idle for 100 ms a QP is not leased again: each peer that
+	// is asked for has its turn.
 	Max int
 	// Idle is how long a QP stays that is not leased: see [DefaultIdle]. 0: for ever.
 	Idle time.Duration
@@ -64,8 +65,11 @@ type Pool struct {
 	peers   map[peerName]*poolPeer
 	total   int       // QPs, in each state but qpGone
 	closing int       // of them
+	retired int       // likewise, those in qpRetired
 	idle    list.List // of *pooled, the least recently used first
-	starved list.List // of *poolPeer, which wait for one QP less
+	starved list.List // of *poolPeer, which have no QP and wait for one QP less, in the order of poolPeer.since
+	wanting list.List // likewise, those which have a QP and need one more; the starved come first
+	yielded time.Time // when a QP was last retired for the starved
 	sweeper *time.Timer
 }
 
@@ -105,7 +109,10 @@ func NewPool(cfg *PoolConfig) (*Pool, error) {
 }
 
 // A waiter is a Get that waits.
-type waiter chan grant
+type waiter struct {
+	answer chan grant
+	since  time.Time
+}
 
 // A grant is its answer.
 type grant struct {
@@ -126,20 +133,20 @@ func (p *Pool) Get(ctx context.Context, network, addr string) (*Lease, error) {
 		return nil, errPoolClosed
 	}
 	r := p.peer(peerName{network, addr})
+	w := waiter{make(chan grant, 1), time.Now()}
 	if len(r.waiting) == 0 {
-		if q := p.usable(r); q != nil {
+		if q := p.usable(r, &w); q != nil {
 			defer p.mu.Unlock()
 			return p.lease(q), nil
 		}
 	}
-	w := make(waiter, 1)
 	r.waiting = append(r.waiting, w)
 	if ctx.Err() == nil {
 		p.serve(r)
 	}
 	p.mu.Unlock()
 	select {
-	case g := <-w:
+	case g := <-w.answer:
 		return g.lease, g.err
 	case <-ctx.Done():
 		return p.giveUp(ctx, r, w)
@@ -152,7 +159,7 @@ func (p *Pool) giveUp(ctx context.Context, r *poolPeer, w waiter) (*Lease, error
 	defer p.mu.Unlock()
 	i := slices.Index(r.waiting, w)
 	if i < 0 {
-		g := <-w
+		g := <-w.answer
 		return g.lease, g.err
 	}
 	r.waiting = slices.Delete(r.waiting, i, i+1)

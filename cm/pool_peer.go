@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"cmp"
 	"container/list"
 	"errors"
 	"net"
@@ -16,10 +17,12 @@ type peerName struct{ network, addr string }
 // A poolPeer is what a pool knows of a peer, guarded by the pool's mutex.
 type poolPeer struct {
 	peerName
-	qps      []*pooled     // in each state but qpGone
-	opening  int           // of them
-	waiting  []waiter      // in order
-	starving *list.Element // of Pool.starved; nil: it is not
+	qps     []*pooled     // in each state but qpGone
+	opening int           // of them
+	waiting []waiter      // in order
+	queue   *list.List    // Pool.starved or Pool.wanting; nil: neither
+	place   *list.Element // of queue
+	since   time.Time     // of place
 
 	failures int       // in a row
 	err      error     // the last of them
@@ -65,19 +68,40 @@ func (r *poolPeer) remove(q *pooled) {
 	r.qps = slices.Delete(r.qps, i, i+1)
 }
 
-// usable returns a QP that may be handed out, nil if there is none. It finds those that have
-// ended.
-func (p *Pool) usable(r *poolPeer) *pooled {
+// usable returns a QP that may be handed out to w, nil if there is none. It finds those that have
+// ended, and retires one if it is another peer's turn.
+func (p *Pool) usable(r *poolPeer, w *waiter) *pooled {
 	for _, q := range r.qps {
 		if q.state != qpIdle && (q.state != qpLeased || p.cfg.PerPeer > 1) {
 			continue
 		}
-		if q.works() {
+		switch {
+		case !q.works():
+			p.broken(q, endOf(q.qp))
+		case p.yields(w):
+			p.yielded = time.Now()
+			p.retire(q)
+		default:
 			return q
 		}
-		p.broken(q, endOf(q.qp))
 	}
 	return nil
+}
+
+// idleWait is how long a peer waits for a QP of another one to become idle.
+const idleWait = 100 * time.Millisecond
+
+// yields reports whether a QP is not handed out to w, but makes room for a peer that has none, and has waited since before
+// w came, and for idleWait. A QP that was retired for that may be leased for long: it is not waited for longer than idleWait
+// either.
+func (p *Pool) yields(w *waiter) bool {
+	e := p.starved.Front()
+	if e == nil {
+		return false
+	}
+	first := e.Value.(*poolPeer)
+	return first.since.Before(w.since) && time.Since(first.since) >= idleWait &&
+		(p.closing+p.retired < p.starved.Len() || time.Since(p.yielded) >= idleWait)
 }
 
 // endOf is why a QP has ended.
@@ -111,7 +135,7 @@ func hopeless(err error) bool {
 // refuse fails all Gets that wait for a peer.
 func (p *Pool) refuse(r *poolPeer, err error) {
 	for _, w := range r.waiting {
-		w <- grant{err: err}
+		w.answer <- grant{err: err}
 	}
 	r.waiting = nil
 }
@@ -120,13 +144,13 @@ func (p *Pool) refuse(r *poolPeer, err error) {
 // It is called whenever something has changed for the peer.
 func (p *Pool) serve(r *poolPeer) {
 	for len(r.waiting) > 0 {
-		q := p.usable(r)
+		w := r.waiting[0]
+		q := p.usable(r, &w)
 		if q == nil {
 			break
 		}
-		w := r.waiting[0]
 		r.waiting = slices.Delete(r.waiting, 0, 1)
-		w <- grant{lease: p.lease(q)}
+		w.answer <- grant{lease: p.lease(q)}
 	}
 	p.satisfied(r)
 	if !p.closed {
@@ -147,9 +171,7 @@ func (p *Pool) openMore(r *poolPeer) {
 			return
 		}
 		if p.total >= p.cfg.Max {
-			if r.starving == nil {
-				r.starving = p.starved.PushBack(r)
-			}
+			p.enqueue(r)
 			return
 		}
 		p.open(r)
@@ -171,26 +193,48 @@ func (p *Pool) serveLater(r *poolPeer, wait time.Duration) {
 	})
 }
 
-// satisfied takes a peer off the list of the starved ones if no Get waits for it.
+// enqueue has a peer wait for one QP less.
+func (p *Pool) enqueue(r *poolPeer) {
+	to := &p.wanting
+	if len(r.qps) == 0 {
+		to = &p.starved
+	}
+	if r.queue != to {
+		p.unqueue(r)
+		r.queue, r.place, r.since = to, to.PushBack(r), time.Now()
+	}
+}
+
+// satisfied takes a peer off its list if no Get waits for it.
 func (p *Pool) satisfied(r *poolPeer) {
-	if r.starving != nil && len(r.waiting) == 0 {
-		p.starved.Remove(r.starving)
-		r.starving = nil
+	if len(r.waiting) == 0 {
+		p.unqueue(r)
+	}
+}
+
+func (p *Pool) unqueue(r *poolPeer) {
+	if r.queue != nil {
+		r.queue.Remove(r.place)
+		r.queue, r.place = nil, nil
 	}
 }
 
 // closeIdle closes idle QPs for peers that can have none otherwise.
 func (p *Pool) closeIdle() {
-	for p.closing < p.starved.Len() && p.idle.Len() > 0 {
+	for p.closing < p.starved.Len()+p.wanting.Len() && p.idle.Len() > 0 {
 		p.end(p.idle.Front().Value.(*pooled), false)
 	}
 }
 
 // served lets peers that have waited for it have the QP that there is one less of.
 func (p *Pool) served() {
-	for p.total < p.cfg.Max && p.starved.Len() > 0 {
-		r := p.starved.Remove(p.starved.Front()).(*poolPeer)
-		r.starving = nil
+	for p.total < p.cfg.Max {
+		e := cmp.Or(p.starved.Front(), p.wanting.Front())
+		if e == nil {
+			return
+		}
+		r := e.Value.(*poolPeer)
+		p.unqueue(r)
 		p.serve(r)
 	}
 }

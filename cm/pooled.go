@@ -19,7 +19,7 @@ import (
 //	qpIdle       Get                                                    qpLeased
 //	             Idle is over, Max, Drain, Close, found to have ended   qpClosing
 //	qpLeased     the last Release                                       qpIdle
-//	             Drain, Close                                           qpRetired
+//	             Drain, Close, another peer's turn                      qpRetired
 //	             Release of one that is broken                          qpBroken
 //	             found to have ended                                    qpClosing
 //	qpRetired    the last Release, the end of the time of Drain         qpClosing
@@ -62,6 +62,8 @@ func (p *Pool) move(q *pooled, to qpState) {
 		q.element = nil
 	case qpClosing:
 		p.closing--
+	case qpRetired:
+		p.retired--
 	default:
 	}
 	q.state = to
@@ -72,6 +74,8 @@ func (p *Pool) move(q *pooled, to qpState) {
 		p.sweepLater()
 	case qpClosing:
 		p.closing++
+	case qpRetired:
+		p.retired++
 	case qpGone:
 		p.total--
 		q.peer.remove(q)
