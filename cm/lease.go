@@ -25,15 +25,16 @@ func (l *Lease) Release(broken bool) {
 	}
 	l.released = true
 	q.users--
-	if q.state == qpLeased {
-		switch {
-		case broken:
-			p.broken(q, errBroken)
-		case !q.works():
-			p.broken(q, endOf(q.qp))
-		default:
-			q.failures = 0
-		}
+	switch {
+	case q.state == qpRetired && broken:
+		p.move(q, qpBroken)
+	case q.state != qpLeased:
+	case broken:
+		p.broken(q, errBroken)
+	case !q.works():
+		p.broken(q, endOf(q.qp))
+	default:
+		q.failures = 0
 	}
 	if q.users > 0 {
 		return

@@ -98,7 +98,8 @@ func NewPool(cfg *PoolConfig) (*Pool, error) {
 		c.Backoff = backoff
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := checkConfig(ctx, c.RNIC, "", c.QP); err != nil {
+	err := checkConfig(ctx, c.RNIC, "", c.QP)
+	if err != nil && checkConfig(ctx, c.RNIC, "sctp+udp", c.QP) != nil { // what is right for one network is right
 		cancel()
 		return nil, fmt.Errorf("cm: PoolConfig.QP: %w", err)
 	}

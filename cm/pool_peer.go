@@ -114,9 +114,10 @@ func endOf(qp *iwarp.QP) error {
 
 var errPeerClosed = errors.New("cm: the peer has closed the connection")
 
-// failed notes a failure, the first one or one more after before.
+// failed notes a failure, one more than before: those of QPs that were there, or were set up, at the same time are not in a
+// row.
 func (p *Pool) failed(r *poolPeer, before int, err error) {
-	r.failures, r.err = max(r.failures, before)+1, err
+	r.failures, r.err = max(r.failures, before+1), err
 	r.next = time.Now().Add(p.cfg.Backoff(r.failures))
 }
 

@@ -184,123 +184,6 @@ func TestCM_56_58_MaxOfAll(t *testing.T) {
 	})
 }
 
-// TestCM_56_58_BusyPeersGiveUpTheirQPs in turn, where Max has no more for a peer that has none.
-func TestCM_56_58_BusyPeersGiveUpTheirQPs(t *testing.T) {
-	for name, perPeer := range map[string]int{"shared": 1, "exclusive": 2} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				busy, others := listens(t, "pipe", "", time.Millisecond), []*host{listens(t, "pipe", "", time.Millisecond), listens(t, "pipe", "", time.Millisecond)}
-				p, _ := newTestPool(t, func(c *PoolConfig) { c.Max, c.PerPeer = 2, perPeer })
-				held := p.mustGet(t, others[0])
-				defer held.Release(false)
-				defer keepBusy(t, p, 8, busy)()
-				time.Sleep(time.Second)
-				for range 10 {
-					l, err := p.getWithin(others[1].addr, 2*idleWait)
-					require.NoError(t, err)
-					l.Release(false)
-					time.Sleep(idleWait)
-				}
-			})
-		})
-	}
-}
-
-// keepBusy begins n users for each host: there is always one that has a QP, and one that wants it. The function that it
-// returns ends them.
-func keepBusy(t *testing.T, p *Pool, n int, hosts ...*host) (end func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var users sync.WaitGroup
-	for i := range n * len(hosts) {
-		users.Go(func() {
-			time.Sleep(time.Duration(i) * time.Millisecond)
-			for ctx.Err() == nil {
-				l, err := p.Get(ctx, "pipe", hosts[i%len(hosts)].addr)
-				if err == nil {
-					time.Sleep(5 * time.Millisecond)
-					l.Release(false)
-				}
-			}
-		})
-	}
-	return func() {
-		cancel()
-		users.Wait()
-	}
-}
-
-// TestCM_56_58_BusyPeersGiveUpTheirQPsTogether if several peers wait, and not one after the other.
-func TestCM_56_58_BusyPeersGiveUpTheirQPsTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		hosts := make([]*host, 8)
-		for i := range hosts {
-			hosts[i] = listens(t, "pipe", "", time.Millisecond)
-		}
-		p, _ := newTestPool(t, func(c *PoolConfig) { c.Max = 4 })
-		defer keepBusy(t, p, 2, hosts[:4]...)()
-		time.Sleep(time.Second)
-		got := make(chan error)
-		for _, h := range hosts[4:] {
-			go func() {
-				l, err := p.getWithin(h.addr, 2*idleWait)
-				got <- err
-				if err == nil {
-					time.Sleep(4 * idleWait)
-					l.Release(false)
-				}
-			}()
-		}
-		for range hosts[4:] {
-			require.NoError(t, <-got)
-		}
-	})
-}
-
-// TestCM_56_58_OnePeerGivesUpItsQP for one that waits, and not each.
-func TestCM_56_58_OnePeerGivesUpItsQP(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		hosts := make([]*host, 4)
-		for i := range hosts {
-			hosts[i] = listens(t, "pipe", "", 20*time.Millisecond)
-		}
-		var setups atomic.Int64
-		p, _ := newTestPool(t, func(c *PoolConfig) { inSetup(&setups)(c); c.Max = 3 })
-		var leases []*Lease
-		for _, h := range hosts[:3] {
-			leases = append(leases, p.mustGet(t, h))
-		}
-		defer keepBusy(t, p, 2, hosts[:3]...)()
-		setups.Store(0)
-		got := make(chan *Lease)
-		go func() { got <- p.mustGet(t, hosts[3]) }()
-		time.Sleep(3 * idleWait / 2)
-		for _, l := range leases {
-			l.Release(false)
-		}
-		l := <-got
-		defer l.Release(false)
-		time.Sleep(idleWait / 2)
-		require.EqualValues(t, 1, setups.Load())
-	})
-}
-
-// TestCM_56_58_LongLeaseOfARetiredQP is not waited for: another peer gives up its QP.
-func TestCM_56_58_LongLeaseOfARetiredQP(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		leased, busy, third := listens(t, "pipe", "", time.Millisecond), listens(t, "pipe", "", time.Millisecond), listens(t, "pipe", "", time.Millisecond)
-		p, _ := newTestPool(t, func(c *PoolConfig) { c.Max = 2 })
-		held := p.mustGet(t, leased)
-		defer held.Release(false)
-		defer keepBusy(t, p, 2, leased, busy)()
-		time.Sleep(time.Second)
-		l, err := p.getWithin(third.addr, 3*idleWait)
-		require.NoError(t, err)
-		l.Release(false)
-		_, err = p.getWithin(leased.addr, idleWait)
-		require.ErrorIs(t, err, context.DeadlineExceeded, "its QP is retired")
-	})
-}
-
 // TestCM_57_EndedQPIsNotHandedOutAgain, whichever way that is noticed, and the next comes after the back-off.
 func TestCM_57_EndedQPIsNotHandedOutAgain(t *testing.T) {
 	for name, ends := range map[string]func(h *host, l *Lease){
@@ -333,6 +216,85 @@ func TestCM_57_EndedQPIsNotHandedOutAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCM_57_FailuresAtTheSameTimeAreOne, and not as many in a row: QPs that have ended together, or set-ups that were refused
+// together.
+func TestCM_57_FailuresAtTheSameTimeAreOne(t *testing.T) {
+	for name, fail := range map[string]func(p *Pool, h *host, leases []*Lease){
+		"leased": func(_ *Pool, h *host, leases []*Lease) {
+			h.aborts()
+			synctest.Wait()
+			for _, l := range leases {
+				l.Release(false)
+			}
+		},
+		"idle": func(_ *Pool, h *host, leases []*Lease) {
+			for _, l := range leases {
+				l.Release(false)
+			}
+			h.aborts()
+			synctest.Wait()
+		},
+		"refused": func(p *Pool, h *host, leases []*Lease) {
+			for _, l := range leases {
+				l.Release(false)
+			}
+			_ = p.Drain(context.Background(), "")
+			h.refuses(true)
+			for range leases {
+				go func() { _, _ = p.getWithin(h.addr, time.Millisecond) }()
+			}
+			synctest.Wait()
+			h.refuses(false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := listens(t, "pipe", "", 0)
+				p, _ := newTestPool(t, func(c *PoolConfig) { c.PerPeer = 4 })
+				var leases []*Lease
+				for range 4 {
+					leases = append(leases, p.mustGet(t, h))
+				}
+				synctest.Wait()
+				start := time.Now()
+				fail(p, h, leases)
+				p.mustGet(t, h).Release(false)
+				require.Equal(t, time.Second, time.Since(start), "the back-off of the first failure")
+			})
+		})
+	}
+}
+
+// TestCM_57_BrokenLeaseOfARetiredQP has it aborted: what is outstanding would never end.
+func TestCM_57_BrokenLeaseOfARetiredQP(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := listens(t, "pipe", "", 0)
+		p, _ := newTestPool(t, nil)
+		l := p.mustGet(t, h)
+		require.NoError(t, l.QP().PostRecv(iwarp.RecvWR{}))
+		require.NoError(t, l.QP().PostSend(iwarp.SendWR{Op: iwarp.OpSend})) // no receive takes it
+		synctest.Wait()
+		start := time.Now()
+		drained := make(chan error)
+		go func() { drained <- p.Drain(t.Context(), h.addr) }()
+		synctest.Wait()
+		l.Release(true)
+		require.NoError(t, <-drained)
+		require.Zero(t, time.Since(start))
+	})
+}
+
+// TestPoolOfOneNetwork: what is right for one network is a configuration of a pool, and a Get over another one tells what is
+// wrong for that.
+func TestPoolOfOneNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := listens(t, "pipe", "", 0)
+		p, _ := newTestPool(t, func(c *PoolConfig) { c.QP.PrivateData = make([]byte, 400) }) // right for SCTP
+		_, err := p.getWithin(h.addr, time.Millisecond)
+		require.ErrorContains(t, err, "400 octets of private data")
+	})
 }
 
 // TestCM_57_OthersKeepABrokenSharedQP until they release it.

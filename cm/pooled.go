@@ -22,7 +22,8 @@ import (
 //	             Drain, Close, another peer's turn                      qpRetired
 //	             Release of one that is broken                          qpBroken
 //	             found to have ended                                    qpClosing
-//	qpRetired    the last Release, the end of the time of Drain         qpClosing
+//	qpRetired    Release of one that is broken                          qpBroken
+//	             the last Release, the end of the time of Drain         qpClosing
 //	qpBroken     likewise                                               qpClosing
 //	qpClosing    the QP has ended                                       qpGone
 //
