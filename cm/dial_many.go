@@ -29,9 +29,10 @@ type Options struct {
 	// them are set up at a time with one host, those that wait for another attempt included:
 	// 64; negative: as many as there are. The host is what the address has in front of the port.
 	InFlight, PerHost int
-	// Stage is how many set-ups may be in a stage at a time: 64 lookups of names, 2 x GOMAXPROCS
-	// handshakes of TLS, 256 in StageDial, StageRequest, StageReply and StageConfirm, any number
-	// of the rest. Negative: any number.
+	// Stage is how many set-ups may be in a stage at a time: 64 lookups of names, 256 in StageDial, 2 x GOMAXPROCS
+	// handshakes of TLS, but for those that take longer than a millisecond, so wait for the peer, and any number
+	// of the rest. Negative: any number. A set-up that waits for room behind StageDial has a connection, which its peer
+	// may give up meanwhile (ListenConfig.ProgressTimeout).
 	Stage [8]int
 	// Ordered yields the results in the order of the targets.
 	Ordered bool
@@ -110,7 +111,7 @@ func DialMany(ctx context.Context, targets iter.Seq[Target], opts *Options) iter
 		}
 		s := &dialing{rnic: o.RNIC, limits: newStageLimits(o.Stage)}
 		s.names = &resolver{
-			net: o.Resolver, slots: s.limits[StageResolve], ctx: ctx, all: &f.all, known: make(map[hostName]*lookup),
+			net: o.Resolver, slots: s.limits.rooms[StageResolve], ctx: ctx, all: &f.all, known: make(map[hostName]*lookup),
 		}
 		f.worker = func() (func(context.Context, *task[Target, Result]), func()) {
 			w := &setter{dialer: s.newDialer(), options: &o, window: f.window}

@@ -35,6 +35,8 @@ type dialer struct {
 	limit timeLimit // of the target
 	began time.Time // the stage
 
+	computes *time.Timer // gives the room in StageSecure back; nil: leave does
+
 	giveUp context.CancelCauseFunc // of an address that has others behind it; else nil
 	wait   time.Duration           // for it
 	timer  *time.Timer
@@ -64,7 +66,7 @@ func (d *dialer) attempt(ctx context.Context, t *Target, qc *iwarp.QPConfig, res
 	d.began = time.Now()
 	e, lookup, err := parseTarget(ctx, t, d.names.net)
 	if err == nil && lookup {
-		d.last, err = d.names.resolve(ctx, e.name, d.last, func() error { return d.check(ctx, t, qc) })
+		d.last, err = d.names.resolve(ctx, &d.limit, e.name, d.last, func() error { return d.check(ctx, t, qc) })
 	}
 	res.Times[StageResolve] = time.Since(d.began)
 	switch {
@@ -134,16 +136,20 @@ func (d *dialer) dial(ctx context.Context, t *Target, qc *iwarp.QPConfig, addr s
 func (d *dialer) enter(ctx context.Context, at iwarp.SetupStage) error {
 	s := stageOf(at)
 	d.res.Stage = s
-	if err := d.limits[s].take(ctx); err != nil {
+	room := d.limits.rooms[s]
+	if err := room.take(ctx, &d.limit); err != nil {
 		return err
 	}
 	if d.user != nil && d.user.Enter != nil {
 		if err := d.user.Enter(ctx, at); err != nil {
-			d.limits[s].give()
+			room.give()
 			return err
 		}
 	}
 	d.began = time.Now()
+	if s == StageSecure && d.limits.computing > 0 {
+		d.computes = time.AfterFunc(d.limits.computing, room.give)
+	}
 	if s == StageDial && d.giveUp != nil {
 		giveUp := d.giveUp
 		d.timer = time.AfterFunc(d.wait, func() { giveUp(errPatience) })
@@ -162,5 +168,8 @@ func (d *dialer) leave(at iwarp.SetupStage, err error) {
 	if d.user != nil && d.user.Leave != nil {
 		d.user.Leave(at, err)
 	}
-	d.limits[s].give()
+	if d.computes == nil || d.computes.Stop() {
+		d.limits.rooms[s].give()
+	}
+	d.computes = nil
 }

@@ -91,7 +91,7 @@ func (p *Pool) open(r *poolPeer) {
 	r.qps = append(r.qps, q)
 	r.opening++
 	p.total++
-	ctx, cancel := context.WithTimeout(p.ctx, setupTimeout)
+	ctx, cancel := context.WithCancel(p.ctx)
 	q.cancel = cancel
 	p.all.Go(func() {
 		defer cancel()
@@ -105,9 +105,10 @@ func (p *Pool) open(r *poolPeer) {
 func (p *Pool) dial(ctx context.Context, n peerName, attempt int) (*iwarp.QP, error) {
 	d := p.dialing.newDialer()
 	defer d.end()
+	defer d.limit.close()
 	t := Target{Network: n.network, Addr: n.addr}
 	var res Result
-	if err := d.attempt(ctx, &t, p.cfg.QP, &res); err != nil {
+	if err := d.limit.end(d.attempt(d.limit.begin(ctx, setupTimeout), &t, p.cfg.QP, &res)); err != nil {
 		return nil, &SetupError{Target: t, Stage: res.Stage, Attempt: attempt, Err: err}
 	}
 	return res.QP, nil

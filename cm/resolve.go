@@ -29,13 +29,14 @@ type hostName struct{ network, host string } // network is ip, ip4 or ip6
 
 // A lookup is that of one name.
 type lookup struct {
+	begun chan struct{} // closed when there is room for it
 	done  chan struct{} // closed when it has ended
 	addrs []netip.Addr
 	err   error
 
 	// Guarded by the resolver's mutex.
 	waiting int
-	cancel  context.CancelFunc // nil: it has not begun
+	cancel  context.CancelFunc // set when it has begun
 }
 
 // ended tells whether the lookup has.
@@ -50,18 +51,18 @@ func (l *lookup) ended() bool {
 
 // resolve returns the addresses of a name. begin is called before anything is sent for it. A
 // lookup that has failed stands, but for an attempt behind one that was told of it: last is the
-// lookup of the attempt before.
-func (r *resolver) resolve(ctx context.Context, n hostName, last *lookup, begin func() error) (*lookup, error) {
+// lookup of the attempt before. The clock stops until the lookup begins.
+func (r *resolver) resolve(ctx context.Context, clock *timeLimit, n hostName, last *lookup, begin func() error) (*lookup, error) {
 	r.mu.Lock()
 	l := r.known[n]
 	if l == nil || l == last && l.ended() && l.err != nil {
 		r.forget()
-		l = &lookup{done: make(chan struct{})}
+		l = &lookup{begun: make(chan struct{}), done: make(chan struct{})}
 		r.known[n] = l
 	}
 	l.waiting++
 	r.mu.Unlock()
-	err := r.await(ctx, n, l, begin)
+	err := r.await(ctx, clock, n, l, begin)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l.waiting--; l.waiting == 0 && !l.ended() {
@@ -76,18 +77,20 @@ func (r *resolver) resolve(ctx context.Context, n hostName, last *lookup, begin 
 }
 
 // await waits for a lookup, and begins it where there is room.
-func (r *resolver) await(ctx context.Context, n hostName, l *lookup, begin func() error) error {
-	slots := r.slots
+func (r *resolver) await(ctx context.Context, clock *timeLimit, n hostName, l *lookup, begin func() error) error {
+	slots, begun := r.slots, l.begun
 	if slots == nil {
 		slots = make(semaphore, 1)
 	}
-	r.mu.Lock()
-	begun := l.cancel != nil
-	r.mu.Unlock()
-	if begun {
-		slots = nil
-	} else if err := begin(); err != nil {
-		return err
+	select {
+	case <-begun:
+		slots, begun = nil, nil
+	default:
+		if err := begin(); err != nil {
+			return err
+		}
+		clock.pause()
+		defer clock.resume()
 	}
 	for {
 		select {
@@ -95,11 +98,15 @@ func (r *resolver) await(ctx context.Context, n hostName, l *lookup, begin func(
 			return l.err
 		case <-ctx.Done():
 			return causeOf(ctx)
+		case <-begun:
+			slots, begun = nil, nil
+			clock.resume()
 		case slots <- struct{}{}:
 			if !r.begin(n, l, slots) {
 				slots.give()
 			}
-			slots = nil
+			slots, begun = nil, nil
+			clock.resume()
 		}
 	}
 }
@@ -113,6 +120,7 @@ func (r *resolver) begin(n hostName, l *lookup, slots semaphore) bool {
 	}
 	var ctx context.Context
 	ctx, l.cancel = context.WithCancel(r.ctx)
+	close(l.begun)
 	r.all.Go(func() {
 		defer l.cancel()
 		addrs, err := r.net.LookupNetIP(ctx, n.network, n.host)

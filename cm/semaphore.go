@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 )
 
 // A semaphore lets a number of goroutines into a stage; nil: any number.
 type semaphore chan struct{}
 
-// take waits for room. It fails if ctx ends.
-func (s semaphore) take(ctx context.Context) error {
+// take waits for room, and stops the clock meanwhile. It fails if ctx ends.
+func (s semaphore) take(ctx context.Context, clock *timeLimit) error {
 	if s == nil {
 		return nil
 	}
@@ -20,6 +21,8 @@ func (s semaphore) take(ctx context.Context) error {
 		return nil
 	default:
 	}
+	clock.pause()
+	defer clock.resume()
 	select {
 	case s <- struct{}{}:
 		return nil
@@ -36,20 +39,28 @@ func (s semaphore) give() {
 }
 
 // stageLimits are how many connections may be in a stage.
-type stageLimits [numStages]semaphore
+type stageLimits struct {
+	rooms     [numStages]semaphore
+	computing time.Duration // how long a set-up keeps its room in StageSecure; 0: as long as it is there
+}
 
-// newStageLimits makes those of Options.Stage.
+// computing is how long this side computes for a handshake of TLS, about. One that takes longer waits for the peer, which
+// must not keep others, which have connected, from theirs: their peers do not wait for ever.
+const computing = time.Millisecond
+
+// newStageLimits makes those of Options.Stage. Behind StageSecure there are none that were not asked for: a set-up that waits
+// there has a connection, whose peer gives it up if nothing comes.
 func newStageLimits(asked [8]int) *stageLimits {
 	l := new(stageLimits)
-	for s, n := range [numStages]int{
-		StageResolve: 64, StageQP: -1, StageDial: 256, StageSecure: 2 * runtime.GOMAXPROCS(0),
-		StageRequest: 256, StageReply: 256, StageConfirm: 256, StageReady: -1,
-	} {
+	if asked[StageSecure] == 0 {
+		l.computing = computing
+	}
+	for s, n := range [numStages]int{StageResolve: 64, StageDial: 256, StageSecure: 2 * runtime.GOMAXPROCS(0)} {
 		if asked[s] != 0 {
 			n = asked[s]
 		}
 		if n > 0 {
-			l[s] = make(semaphore, n)
+			l.rooms[s] = make(semaphore, n)
 		}
 	}
 	return l

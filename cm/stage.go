@@ -13,8 +13,8 @@ type Target struct {
 	Network, Addr string          // as for [iwarp.RNIC.Dial]
 	QP            *iwarp.QPConfig // nil: that of the options
 	// Timeout bounds the set-up, its attempts and the waiting between them; 0: that of the
-	// options; negative: there is none. The time in which the target waits for its host, or for
-	// the window, does not count.
+	// options; negative: there is none. The time in which the target waits for its host, for
+	// the window, or for room in a stage, does not count.
 	Timeout time.Duration
 	Tag     any // the caller's; the package does not look at it
 }

@@ -12,7 +12,8 @@ type timeLimit struct {
 	ctx    context.Context // nil: to be made
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
-	until  time.Time // zero: there is no limit
+	until  time.Time     // zero: there is no limit
+	left   time.Duration // while it is paused; else 0
 }
 
 // begin returns the context of a target; d is negative if there is no limit.
@@ -30,6 +31,21 @@ func (l *timeLimit) begin(ctx context.Context, d time.Duration) context.Context 
 	l.ctx, cancel = context.WithCancelCause(ctx)
 	l.cancel, l.timer = cancel, time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
 	return l.ctx
+}
+
+// pause stops the time of a target, until resume.
+func (l *timeLimit) pause() {
+	if !l.until.IsZero() && l.timer.Stop() {
+		l.left = max(time.Until(l.until), 1)
+	}
+}
+
+func (l *timeLimit) resume() {
+	if l.left > 0 {
+		l.until = time.Now().Add(l.left)
+		l.timer.Reset(l.left)
+		l.left = 0
+	}
 }
 
 // end ends the time of a target. It returns err, and if that is because there was no more time,
