@@ -94,17 +94,17 @@ func (c *Conn) CloseSend() error {
 
 func terminate() []byte { return (&control{function: Terminate}).append(nil) }
 
-// terminateLater has the Terminate sent when it can no longer overtake our first message (RFC
-// 5043 section 6.6), if nothing of the peer tells so before.
+// terminateLater has the Terminate sent when it can no longer overtake our first message. The peer's
+// segments do not tell: an initiator may send them as soon as its Initiate is acknowledged, and has
+// the Accept later (RFC 5043 section 6.6).
 func (c *Conn) terminateLater() {
 	if c.s.Acked(nil) {
 		c.hear()
 	}
 }
 
-// hear notes that what we sent first has arrived, and sends the Terminate that has waited for that.
-// It is called before a message of the peer is looked at: if that is the peer's Terminate, the
-// session may be the last one, and the association may end at once.
+// hear notes that what we sent first has arrived, or that the peer has ended the session without
+// waiting for it, and sends the Terminate that has waited for that.
 func (c *Conn) hear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -93,7 +93,6 @@ func (c *Conn) read(buf *readBuffer) (message, error) {
 		if err != nil {
 			return message{}, err
 		}
-		c.hear()
 		seq, segment, _, err := c.session.receive(ppid, buf[:n])
 		if err != nil {
 			return message{}, err
@@ -146,12 +145,15 @@ func (c *Conn) drain() {
 		if err == nil {
 			heard = time.Now()
 			t.Reset(drainTime)
-			c.hear()
 			_, _, _, err = c.session.receive(ppid, buf[:n])
 		}
 		if err != nil && !errors.Is(err, transport.ErrWoken) {
 			break
 		}
 	}
-	c.s.Release(c.session.ended())
+	ended := c.session.ended()
+	if ended {
+		c.hear() // the association may end with the session
+	}
+	c.s.Release(ended)
 }

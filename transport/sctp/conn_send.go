@@ -90,6 +90,9 @@ func (c *Conn) Flush(wait bool) error {
 func (c *Conn) flush(b *batch) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.heard && c.ssn == 1 { // later the Terminate would have to wait for the segments as well
+		c.heard = c.s.Acked(atOnce)
+	}
 	for b.sent < b.n {
 		if c.closed != nil {
 			return c.closed
@@ -104,6 +107,13 @@ func (c *Conn) flush(b *batch) error {
 	}
 	return nil
 }
+
+// atOnce ends a wait when it begins.
+var atOnce = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 var errTerminated = errors.New("sctp: this end has terminated the session")
 

@@ -123,6 +123,48 @@ func (s *askedStream) Send(ppid uint32, msg []byte, urgent bool) error {
 	return s.fakeStream.Send(ppid, msg, urgent)
 }
 
+// TestSCTP_29_TerminateDoesNotOvertakeTheAccept: only an acknowledgement tells that the initiator has it.
+// Its segments may have been sent before.
+func TestSCTP_29_TerminateDoesNotOvertakeTheAccept(t *testing.T) {
+	for _, segments := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c, f := passive(t)
+			f.set(false, true)
+			terminate := "0001 0004" // of either end
+			if segments {
+				f.says(16, "0001 41")
+				require.NoError(t, receive(c, &collector{want: 1}))
+				flush(t, c, "first")
+				f.wantSent(t, "16 0001 6669727374")
+				terminate = "0002 0004"
+			}
+			require.NoError(t, c.CloseSend())
+			synctest.Wait()
+			f.wantSent(t)
+			f.set(false, false)
+			synctest.Wait()
+			f.wantSent(t, "17 "+terminate)
+			f.says(17, terminate)
+			require.NoError(t, c.Close())
+		})
+	}
+}
+
+// TestTerminateOfAResponderWaitsForNoSegment that it has sent when the Accept was acknowledged.
+func TestTerminateOfAResponderWaitsForNoSegment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := passive(t)
+		flush(t, c, "first")
+		f.set(false, true)
+		flush(t, c, "second")
+		f.wantSent(t, "16 0001 6669727374", "16 0002 7365636f6e64")
+		require.NoError(t, c.CloseSend())
+		f.wantSent(t, "17 0003 0004")
+		f.says(17, "0001 0004")
+		require.NoError(t, c.Close())
+	})
+}
+
 // TestSCTP_29_TerminateIsNotSentWithoutTheAccept: the peer has not acknowledged the Accept. When it
 // does, however late, it is told, or it would wait for ever.
 func TestSCTP_29_TerminateIsNotSentWithoutTheAccept(t *testing.T) {

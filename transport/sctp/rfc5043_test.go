@@ -379,29 +379,6 @@ func TestSCTP_23_24_59_BothSidesTerminate(t *testing.T) {
 	})
 }
 
-func TestSCTP_29_TerminateDoesNotOvertakeTheAccept(t *testing.T) {
-	for _, heard := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			c, f := passive(t)
-			f.set(false, true)
-			if heard {
-				f.says(16, "0001 41")
-				require.NoError(t, receive(c, &collector{want: 1}))
-			}
-			require.NoError(t, c.CloseSend())
-			synctest.Wait()
-			if !heard {
-				f.wantSent(t)
-				f.set(false, false)
-				synctest.Wait()
-			}
-			f.wantSent(t, "17 0001 0004")
-			f.says(17, map[bool]string{false: "0001 0004", true: "0002 0004"}[heard])
-			require.NoError(t, c.Close())
-		})
-	}
-}
-
 // TestSCTP_30_44_SegmentsOvertakeTheAccept: the initiator holds them back.
 func TestSCTP_30_44_SegmentsOvertakeTheAccept(t *testing.T) {
 	for _, o := range []Options{{Plain: true}, {}} {
