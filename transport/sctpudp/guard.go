@@ -10,6 +10,7 @@ var (
 	errStream  = errors.New("sctp: the peer uses a stream that it does not have")
 	errOrdered = errors.New("sctp: the peer sent an ordered message (RFC 5043 section 10)")
 	errPieces  = errors.New("sctp: the peer cuts messages into pieces that are smaller than any packet")
+	errLong    = errors.New("sctp: the peer sent a message that is longer than any packet (RFC 5043 section 9)")
 )
 
 const (

@@ -102,6 +102,29 @@ func TestSCTP_40_43_DataThatNoPeerMaySend(t *testing.T) {
 	}
 }
 
+// TestSCTP_40_MessageThatIsLongerThanAnyPacket ends the association, whether a session has its stream or none can any more:
+// nothing takes it out of pion, nor what comes behind it.
+func TestSCTP_40_MessageThatIsLongerThanAnyPacket(t *testing.T) {
+	for _, dead := range []bool{false, true} {
+		guarded(t, func(x *victim) {
+			c := x.session(3)
+			stream := uint16(3)
+			if dead {
+				stream = 4
+				x.says(victimTag, data(flagsMessage, x.tsn(), stream, sctp.PPIDControl, octets("0000 0004"))) // no Initiate
+			}
+			require.NoError(t, x.failure())
+			piece := make([]byte, maxPacket/2)
+			x.says(victimTag, data(6, x.tsn(), stream, sctp.PPIDSegment, piece))
+			x.says(victimTag, data(4, x.tsn(), stream, sctp.PPIDSegment, piece))
+			x.says(victimTag, data(5, x.tsn(), stream, sctp.PPIDSegment, piece))
+			require.ErrorIs(t, receive(c, &one{want: 1}), errLong)
+			require.Equal(t, errLong, x.failure())
+			require.Len(t, x.chunks(chunkAbort), 1)
+		})
+	}
+}
+
 // TestSCTP_51_NothingIsTakenBehindTheEnd: an ABORT removes the association at once (RFC 9260 section 9.1), and so does an error. What had come behind it
 // by then is not taken.
 func TestSCTP_51_NothingIsTakenBehindTheEnd(t *testing.T) {

@@ -189,8 +189,8 @@ func (s *stream) Receive(p []byte) (int, uint32, error) {
 		return n, uint32(ppid), nil
 	case errors.Is(err, pion.ErrReadDeadlineExceeded):
 		return 0, 0, transport.ErrWoken
-	case errors.Is(err, io.ErrShortBuffer):
-		return 0, 0, &sctp.ViolationError{What: "a message that is longer than any packet"}
+	case errors.Is(err, io.ErrShortBuffer): // pion keeps it, and what is behind it is never read
+		s.a.fail(errLong)
 	}
 	return 0, 0, s.a.why()
 }
@@ -222,6 +222,9 @@ func (s *stream) discard() {
 	defer packets.Put(buf)
 	for {
 		n, _, err := s.pion.ReadSCTP(buf[:])
+		if errors.Is(err, io.ErrShortBuffer) {
+			s.a.fail(errLong)
+		}
 		if err != nil {
 			return
 		}
