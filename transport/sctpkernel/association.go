@@ -34,6 +34,7 @@ type association struct {
 
 	mu        sync.Mutex
 	failure   error
+	retired   bool               // no session of ours begins any more
 	streams   map[uint16]*stream // of sessions, and those that no session can have any more
 	used      []*stream          // that sessions have given back, the oldest first, each pair once
 	next      int                // the first pair that never was used
@@ -242,7 +243,7 @@ func (a *association) newStream(id uint16) *stream {
 func (a *association) Open() (sctp.Stream, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.failure != nil {
+	if a.retired || a.failure != nil {
 		return nil, false
 	}
 	for {
@@ -344,7 +345,7 @@ func (a *association) Retire() {
 	a.mu.Lock()
 	unused, limit := a.sessions == 0, time.Until(a.idle.Add(lastAcksTime))
 	if unused {
-		a.used, a.next = nil, a.pairs
+		a.retired = true
 	}
 	a.mu.Unlock()
 	if unused {

@@ -476,6 +476,26 @@ func TestShutdownWaitsForThePeer(t *testing.T) {
 	})
 }
 
+// TestRetiredAssociationOpensNoSession, although the peer has used a pair meanwhile, which is given back.
+func TestRetiredAssociationOpensNoSession(t *testing.T) {
+	shutTest(t, func(k *fakeKernel, a *association, first *stream, shut func() bool) {
+		require.NoError(t, first.Send(sctp.PPIDControl, octets(4), true))
+		first.Release(true)
+		a.streams[1].Release(true)
+		a.Retire()
+		a.mu.Lock()
+		theirs := a.newStream(2)
+		a.mu.Unlock()
+		theirs.Release(true)
+		a.out.mu.Lock() // which calls of the kernel hold
+		k.memory = 0
+		a.out.mu.Unlock()
+		_, ok := a.Open()
+		require.False(t, ok)
+		require.True(t, shut())
+	})
+}
+
 // TestPeerThatNeverHasRoomForTheLastOctets of a session that has ended is given up, by both ends.
 func TestPeerThatNeverHasRoomForTheLastOctets(t *testing.T) {
 	for _, initiator := range []bool{true, false} {

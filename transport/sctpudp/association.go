@@ -63,6 +63,7 @@ type association struct {
 
 	mu       sync.Mutex
 	failure  error
+	retired  bool // no session of ours begins any more
 	streams  map[uint16]*stream
 	free     []uint16  // pairs that were used and may be used again
 	next     int       // the first pair that never was
@@ -210,7 +211,7 @@ func (a *association) Retire() {
 	a.mu.Lock()
 	unused := a.sessions == 0
 	if unused {
-		a.free, a.next = nil, a.pairs
+		a.retired = true
 	}
 	a.mu.Unlock()
 	if unused {
@@ -280,7 +281,7 @@ func (a *association) Open() (sctp.Stream, bool) {
 func (a *association) take() (*stream, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.failure != nil {
+	if a.retired || a.failure != nil {
 		return nil, false
 	}
 	for {

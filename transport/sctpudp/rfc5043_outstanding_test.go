@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -135,6 +136,24 @@ func TestPairsThatThePeerUsesAgainAndAgain(t *testing.T) {
 	}
 	_, ok := a.take()
 	require.False(t, ok)
+}
+
+// TestRetiredAssociationOpensNoSession, although the last message is acknowledged meanwhile, and its pair given back.
+func TestRetiredAssociationOpensNoSession(t *testing.T) {
+	guarded(t, func(x *victim) {
+		x.a.initiator = true
+		s, ok := x.a.Open()
+		require.True(t, ok)
+		require.NoError(t, s.Send(sctp.PPIDControl, octets("0000 0004"), true))
+		synctest.Wait()
+		s.Release(true)
+		x.a.Retire()
+		x.a.acked(appendChunk(nil, chunkSack, 0, octets("00000064 00100000 0000 0000"))) // which pion does not see
+		require.NoError(t, x.failure())
+		require.Nil(t, x.a.streams[0])
+		_, ok = x.a.take()
+		require.False(t, ok)
+	})
 }
 
 // TestSCTP_31_StreamsOfASessionThatWasNotEnded are never used again: the peer may still send.
