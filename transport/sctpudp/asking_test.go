@@ -2,10 +2,14 @@ package sctpudp
 
 import (
 	"context"
+	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 // TestSEC_42_OldestSessionNotAskedForMakesRoom: a peer that uses streams and asks for
@@ -17,16 +21,19 @@ func TestSEC_42_OldestSessionNotAskedForMakesRoom(t *testing.T) {
 		ended = make(chan struct{})
 		s, err := p.c.Open(context.Background(), p.l.Addr().String())
 		require.NoError(t, err)
-		before := p.l.asking.Len()
+		turn := p.l.admits()
+		require.NotNil(t, turn)
 		go func() {
 			defer close(ended)
-			p.l.asked(s.(*stream)) // nothing ever comes on it
+			defer turn.end()
+			p.l.asked(turn.ctx, s.(*stream)) // nothing ever comes on it
 		}()
-		require.Eventually(t, func() bool { return p.l.asking.Len() == before+1 }, 5*time.Second, time.Millisecond)
 		return ended
 	}
 	oldest, next := silent(), silent()
-	require.True(t, p.l.admits(), "there is room for one more")
+	last := p.l.admits()
+	require.NotNil(t, last, "there is room for one more")
+	defer last.end()
 	select {
 	case <-oldest:
 	case <-time.After(setupTime / 2):
@@ -38,6 +45,112 @@ func TestSEC_42_OldestSessionNotAskedForMakesRoom(t *testing.T) {
 	default:
 	}
 	p.works()
+}
+
+// TestSEC_42_TurnsThatWereGivenUp and have not ended are bounded, and one that is refused takes the place of none.
+func TestSEC_42_TurnsThatWereGivenUp(t *testing.T) {
+	guarded(t, func(x *victim) {
+		x.l.limit = 2
+		var turns []*turn
+		for range 2 * x.l.limit {
+			turns = append(turns, x.l.admits())
+			require.NotNil(t, turns[len(turns)-1])
+		}
+		require.Nil(t, x.l.admits())
+		for i, turn := range turns {
+			require.Equal(t, i < x.l.limit, turn.ctx.Err() != nil, "the older ones were given up")
+		}
+		turns[0].end()
+		turns[0] = x.l.admits()
+		require.NotNil(t, turns[0])
+		for _, turn := range turns {
+			turn.end()
+		}
+		require.Zero(t, x.l.unasked.Load())
+		require.Zero(t, x.l.asking.Len())
+	})
+}
+
+// begins has the peer begin to use some streams, in one packet, with pieces that end no message.
+func (x *victim) begins(streams ...uint16) {
+	var chunks []byte
+	next := x.tsn()
+	for i, stream := range streams {
+		chunks = append(chunks, data(flagUnordered|flagEnding, next+uint32(i), stream, sctp.PPIDSegment, octets("41"))...)
+	}
+	x.says(victimTag, chunks)
+}
+
+// used tells whether a pair of streams is in use.
+func (x *victim) used(id uint16) bool {
+	x.a.mu.Lock()
+	defer x.a.mu.Unlock()
+	return x.a.streams[id] != nil
+}
+
+// wantAsking says how many turns there are when those that were given up have ended.
+func (x *victim) wantAsking(n int) {
+	x.Helper()
+	require.EqualValues(x, n, x.l.asking.Len())
+	require.EqualValues(x, n, x.l.unasked.Load())
+}
+
+// TestSEC_42_StreamsOfOnePacket: however many it has, another peer need not wait until their time is over.
+func TestSEC_42_StreamsOfOnePacket(t *testing.T) {
+	guarded(t, func(x *victim) {
+		x.l.limit = 1
+		begun := time.Now()
+		x.begins(0, 1, 2, 3, 4, 5, 6)
+		x.wantAsking(1)
+		x.wants(x.session(7), 7)
+		x.wantAsking(0)
+		require.Zero(t, time.Since(begun))
+	})
+}
+
+// TestSEC_42_ChunkThatThereIsNoRoomFor takes no turn, which would be that of another peer.
+func TestSEC_42_ChunkThatThereIsNoRoomFor(t *testing.T) {
+	guarded(t, func(x *victim) {
+		x.l.limit = 1
+		x.begins(1)
+		x.a.room.octets.Add(receiveBuffer)
+		x.begins(2)
+		x.wantAsking(1)
+		require.True(t, x.used(1))
+		require.False(t, x.used(2))
+		x.a.room.octets.Add(-receiveBuffer)
+		x.begins(2)
+		x.wantAsking(1)
+	})
+}
+
+// TestSEC_42_SessionOfAnAssociationThatEnds has no turn: nothing waits for it.
+func TestSEC_42_SessionOfAnAssociationThatEnds(t *testing.T) {
+	guarded(t, func(x *victim) {
+		x.a.Retire()
+		require.Len(t, x.chunks(chunkShutdown), 1)
+		x.begins(1)
+		require.True(t, x.used(1))
+		x.wantAsking(0)
+	})
+}
+
+// TestSEC_42_SessionBehindTheEndOfAnother, which cannot be refused any more, takes the place of the oldest, too.
+func TestSEC_42_SessionBehindTheEndOfAnother(t *testing.T) {
+	guarded(t, func(x *victim) {
+		x.l.limit = 1
+		first := x.session(3)
+		x.sack(1 << 20)
+		require.NoError(t, first.CloseSend())
+		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")))
+		require.ErrorIs(t, receive(first, &one{want: 1}), io.EOF)
+		x.begins(3, 4) // the first one belongs to the session
+		x.wantAsking(1)
+		require.NoError(t, first.Close())
+		synctest.Wait()
+		x.wantAsking(1)
+		require.False(t, x.used(4))
+	})
 }
 
 // TestBacklogOfNone is one of one session.

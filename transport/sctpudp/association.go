@@ -86,13 +86,21 @@ type inbound struct {
 
 // An owner is the Client or Listener of an association.
 type owner interface {
-	// admits tells whether the peer may ask for one more session now.
-	admits() bool
+	// admits returns the turn of one more session that the peer may ask for, nil if it may not now.
+	admits() *turn
+	// admitted does so for one whose first message was taken before, and cannot be refused any more.
+	admitted() *turn
 	// asked is called, in a goroutine of its own, with a stream that the peer has begun
-	// to use.
-	asked(s *stream)
+	// to use. ctx is that of the turn, which ends behind it.
+	asked(ctx context.Context, s *stream)
 	// idled is called when the last session of an association has ended.
 	idled(a *association)
+}
+
+// A turn is what a session has until it has been asked for.
+type turn struct {
+	ctx context.Context // for as long as the peer has time for it
+	end func()
 }
 
 var (
@@ -321,11 +329,18 @@ func (a *association) sight(c chunk) (ok bool) {
 	}
 	s := a.streams[id]
 	known := s != nil && (a.initiator || s.state != given)
-	if a.arrived.beyond(c.tsn()) || !known && !a.mayBegin(s) || !a.room.take(c) {
+	ok = !a.arrived.beyond(c.tsn()) && a.room.left()
+	var t *turn
+	if ok && !known { // a chunk that is not taken anyhow gets no turn, which may be that of another peer
+		t = a.mayBegin(s)
+		ok = t != nil
+	}
+	if !ok {
 		a.mu.Unlock()
 		return false
 	}
 	a.arrived.take(c.tsn())
+	a.room.take(c)
 	if !known {
 		s = a.newStream(id)
 	}
@@ -335,28 +350,35 @@ func (a *association) sight(c chunk) (ok bool) {
 	}
 	a.mu.Unlock()
 	if !known {
-		a.ask(s)
+		a.ask(s, t)
 	}
 	return true
 }
 
-// mayBegin tells whether the peer may begin a session on a pair of streams. If its last session has
-// ended, as s, the acknowledgement of our last message may still be on its way, but that message must
+// mayBegin returns the turn of a session that the peer begins on a pair of streams, nil if it may not. If its last
+// session has ended, as s, the acknowledgement of our last message may still be on its way, but that message must
 // have been sent. The caller holds mu.
-func (a *association) mayBegin(s *stream) bool {
-	return a.failure == nil && (s == nil || s.queued == 0) && a.owner.admits()
+func (a *association) mayBegin(s *stream) *turn {
+	if a.failure != nil || s != nil && s.queued > 0 {
+		return nil
+	}
+	return a.owner.admits()
 }
 
 // ask makes the owner listen on a stream that the peer has begun to use. On an association that ends
 // there is no session any more.
-func (a *association) ask(s *stream) {
-	if s.attach() == nil {
-		go a.owner.asked(s)
+func (a *association) ask(s *stream, t *turn) {
+	if s.attach() != nil {
+		t.end()
+		a.mu.Lock()
+		a.sessions--
+		a.mu.Unlock()
 		return
 	}
-	a.mu.Lock()
-	a.sessions--
-	a.mu.Unlock()
+	go func() {
+		defer t.end()
+		a.owner.asked(t.ctx, s)
+	}()
 }
 
 // ended gives a pair of streams back. The caller does not hold mu.
@@ -385,7 +407,7 @@ func (a *association) ended(s *stream, clean bool) {
 	a.mu.Unlock()
 	switch {
 	case next != nil:
-		a.ask(next)
+		a.ask(next, a.owner.admitted())
 		return
 	case !clean:
 		a.nudge() // has discard called

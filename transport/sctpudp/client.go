@@ -36,15 +36,16 @@ func (c *Client) Open(ctx context.Context, addr string) (sctp.Stream, error) {
 // Close ends all associations, and waits for it.
 func (c *Client) Close() { c.pool.Close() }
 
-// admits is always true: what a peer asks of a client is refused at once.
-func (c *Client) admits() bool { return true }
+// admits refuses no turn: what a peer asks of a client is refused at once.
+func (c *Client) admits() *turn {
+	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.PeerTimeout)
+	return &turn{ctx, cancel}
+}
+
+func (c *Client) admitted() *turn { return c.admits() }
 
 // asked refuses the session: a Client does not listen.
-func (c *Client) asked(s *stream) {
-	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.PeerTimeout)
-	defer cancel()
-	sctp.Decline(ctx, s)
-}
+func (c *Client) asked(ctx context.Context, s *stream) { sctp.Decline(ctx, s) }
 
 // idled ends an association without sessions if the pool has no use for it.
 func (c *Client) idled(a *association) { c.pool.Idled(a) }

@@ -150,30 +150,42 @@ func (l *Listener) welcome(p []byte, c chunk, w way) {
 	a.push(buf, copy(buf[:], p))
 }
 
-// admits bounds the streams on which the peer has not asked for a session yet: where there
-// are too many, the newest takes the place of the oldest. It refuses only while many that
+// admits bounds the streams on which the peer has not asked for a session yet. It refuses only while many that
 // were given up have not ended yet.
-func (l *Listener) admits() bool {
+func (l *Listener) admits() *turn {
+	if l.unasked.Add(1) > int64(2*l.limit) {
+		l.unasked.Add(-1)
+		return nil
+	}
+	return l.turn()
+}
+
+func (l *Listener) admitted() *turn {
+	l.unasked.Add(1)
+	return l.turn()
+}
+
+// turn returns a turn, which is counted already: where there are too many, the newest takes the place of the
+// oldest. What is asked of a Listener that is closed is read to be refused.
+func (l *Listener) turn() *turn {
 	if l.asking.Len() >= l.limit {
 		l.asking.GiveUp()
 	}
-	return l.unasked.Load() < int64(2*l.limit)
-}
-
-// asked reads the peer's request for a session. What is asked of a Listener that is closed is read
-// to be refused.
-func (l *Listener) asked(s *stream) {
-	l.unasked.Add(1)
-	defer l.unasked.Add(-1)
 	until := l.ctx
 	if until.Err() != nil {
 		until = context.Background()
 	}
 	ctx, cancel := context.WithTimeout(until, setupTime)
-	defer cancel()
-	defer l.asking.Add(cancel)()
-	l.backlog.Ask(ctx, s)
+	done := l.asking.Add(cancel)
+	return &turn{ctx, func() {
+		done()
+		cancel()
+		l.unasked.Add(-1)
+	}}
 }
+
+// asked reads the peer's request for a session.
+func (l *Listener) asked(ctx context.Context, s *stream) { l.backlog.Ask(ctx, s) }
 
 // idled ends an association without sessions if the Listener is closed. Else the peer may begin
 // another session on it, for a while.

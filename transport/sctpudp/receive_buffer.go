@@ -18,17 +18,21 @@ type room struct {
 	short            atomic.Bool  // the peer was told of little, or got none
 }
 
-// take takes what a DATA chunk needs. It reports false where there is no room.
-func (r *room) take(c chunk) bool {
+// left tells whether a DATA chunk can be taken. If not, the peer hears when it can.
+func (r *room) left() bool {
 	if r.full() {
 		r.short.Store(true)
 		return false
 	}
+	return true
+}
+
+// take takes what a DATA chunk needs, for which there is room: only the goroutine that reads takes any.
+func (r *room) take(c chunk) {
 	r.octets.Add(int64(c.octets()))
 	if c.ends() {
 		r.messages.Add(1)
 	}
-	return true
 }
 
 // full reports whether no more is taken.
