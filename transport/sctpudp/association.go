@@ -328,7 +328,7 @@ func (a *association) sight(c chunk) (ok bool) {
 		return true
 	}
 	s := a.streams[id]
-	known := s != nil && (a.initiator || s.state != given)
+	known := s != nil && s.state != given
 	ok = !a.arrived.beyond(c.tsn()) && a.room.left()
 	var t *turn
 	if ok && !known { // a chunk that is not taken anyhow gets no turn, which may be that of another peer
@@ -387,7 +387,7 @@ func (a *association) ended(s *stream, clean bool) {
 	a.sessions--
 	last := a.sessions == 0
 	a.idle = time.Now()
-	anew := clean && !a.initiator && s.more() // the peer was quick to begin another one
+	anew := clean && s.more() // the peer was quick to begin another one
 	if anew && s.queued > 0 {
 		anew, clean = false, false // it knows nothing yet of the end of this one
 	}

@@ -77,6 +77,42 @@ func TestSCTP_9_19_PeerIsQuickToBeginAnew(t *testing.T) {
 	})
 }
 
+// TestSCTP_19_PeerBeginsOnStreamsOfOurSession when that has ended, or before: it is refused, and nothing of
+// that comes to our next session there.
+func TestSCTP_19_PeerBeginsOnStreamsOfOurSession(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		guarded(t, func(x *victim) {
+			x.a.initiator, x.a.owner = true, NewClient(Config{})
+			open := func() *stream {
+				s, ok := x.a.Open()
+				require.True(t, ok)
+				return s.(*stream)
+			}
+			first, _ := open(), open() // with the last one the client would end the association
+			require.NoError(t, first.Send(sctp.PPIDControl, octets("0001 0004"), true))
+			require.Len(t, x.chunks(chunkData), 1)
+			if !before {
+				first.Release(true)
+			}
+			x.says(victimTag, data(flagsMessage, x.tsn(), 0, sctp.PPIDControl, octets("0000 0001")))
+			if before {
+				first.Release(true)
+			}
+			sent := x.chunks(chunkData)
+			require.Len(t, sent, 1)
+			require.Equal(t, octets("0000 0004"), []byte(sent[0][dataHeaderSize:]))
+			x.sack(1 << 20)
+			next := open()
+			require.Zero(t, next.id)
+			x.says(victimTag, data(flagsMessage, x.tsn(), 0, sctp.PPIDControl, octets("0000 0002")))
+			got := make([]byte, 8)
+			n, _, err := next.Receive(got)
+			require.NoError(t, err)
+			require.Equal(t, octets("0000 0002"), got[:n])
+		})
+	}
+}
+
 // TestSEC_42_PieceThatEndsNoMessage is no session of which the peer is still to tell more: it would
 // count for ever among those that may be asked for.
 func TestSEC_42_PieceThatEndsNoMessage(t *testing.T) {
