@@ -23,6 +23,7 @@ type reference struct {
 	taken    []refMessage
 	answered int // Reads
 	got      uint32
+	open     bool // the last segment has left its message unfinished
 	unsure   bool // there was something that the reference does not know
 	asked    bool // the peer has read
 	racy     bool // it has invalidated an STag then, maybe while it was read
@@ -71,13 +72,14 @@ func (r *reference) receive(b []byte) transport.Code {
 		}
 		b = b[size:]
 	}
-	if len(b) == 0 && r.answered < len(r.reads) { // the peer has ended, and will not answer
+	if len(b) == 0 && (r.answered < len(r.reads) || r.open) { // the peer has ended, and will not answer, or not go on
 		return transport.RDMAPStreamCatastrophic
 	}
 	return noCode
 }
 
 func (r *reference) segment(b []byte) transport.Code {
+	r.open = b[0]&0x40 == 0
 	switch {
 	case isTagged(b) && b[0]&3 != 1:
 		return transport.DDPTaggedVersion
