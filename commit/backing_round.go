@@ -217,7 +217,9 @@ func (g *group) settle(err error) {
 		g.losses.synced(err)
 		g.dirty.moveAll(&g.taken)
 		g.ranges = g.taken.runs(g.ranges[:0])
-		g.losses.octets.addAll(g.ranges)
+		for _, r := range g.ranges {
+			g.losses.octets.add(r)
+		}
 		g.taken.clear()
 		g.next.moveTo(&g.running) // what it was to sync is lost, too
 	default: // it may succeed another time

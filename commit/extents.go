@@ -6,13 +6,11 @@ import (
 	"sort"
 )
 
-// maxExtents bounds the memory of one set: 16 KiB.
-const maxExtents = 1024
-
-// extents is a set of octets: ranges in ascending order that neither overlap nor touch. There
-// are never more than maxExtents; where there would be, the set holds octets too many, and none
-// too few.
+// extents is a set of octets: ranges in ascending order that neither overlap nor touch.
 type extents []Range
+
+// everything is all octets that there can be.
+var everything = Range{0, math.MaxInt64}
 
 // from returns the index of the first range that ends after off.
 func (e extents) from(off int64) int {
@@ -25,6 +23,12 @@ func (r Range) end() int64 {
 		return math.MaxInt64
 	}
 	return r.Off + r.Len
+}
+
+// within returns the octets of r that are within o, which has some of them.
+func (r Range) within(o Range) Range {
+	off := max(r.Off, o.Off)
+	return Range{off, min(r.end(), o.end()) - off}
 }
 
 // has reports whether an octet of r is in the set.
@@ -45,9 +49,6 @@ func (e *extents) add(r Range) {
 		r.Len = end - r.Off
 	}
 	*e = slices.Replace(s, i, j, r)
-	if len(*e) > maxExtents {
-		e.join(i)
-	}
 }
 
 // join makes one of range i and the nearer of its neighbours, with what is between them.
@@ -60,7 +61,6 @@ func (e *extents) join(i int) {
 	*e = slices.Delete(s, i+1, i+2)
 }
 
-// remove removes the octets of r: but not out of the middle of a range where the set is full.
 func (e *extents) remove(r Range) {
 	if r.Len <= 0 {
 		return
@@ -70,10 +70,8 @@ func (e *extents) remove(r Range) {
 		return
 	}
 	if end := s[i].end(); s[i].Off < r.Off && end > r.end() {
-		if len(s) < maxExtents {
-			s[i].Len = r.Off - s[i].Off
-			*e = slices.Insert(s, i+1, Range{r.end(), end - r.end()})
-		}
+		s[i].Len = r.Off - s[i].Off
+		*e = slices.Insert(s, i+1, Range{r.end(), end - r.end()})
 		return
 	}
 	if s[i].Off < r.Off {
@@ -89,18 +87,4 @@ func (e *extents) remove(r Range) {
 		s[j].Off = r.end()
 	}
 	*e = slices.Delete(s, i, j)
-}
-
-// addPart adds the octets of o that are within r.
-func (e *extents) addPart(o extents, r Range) {
-	for i := o.from(r.Off); i < len(o) && o[i].Off < r.end(); i++ {
-		off := max(o[i].Off, r.Off)
-		e.add(Range{off, min(o[i].end(), r.end()) - off})
-	}
-}
-
-func (e *extents) addAll(o extents) {
-	for _, r := range o {
-		e.add(r)
-	}
 }

@@ -25,10 +25,10 @@ type Latch struct {
 
 	mu      sync.Mutex
 	losses  losses
-	dirty   extents    // written, and not made durable since, as far as is known
-	written [2]extents // while Flushes of an epoch, or of the one before, were running
-	running [2]int     // Flushes that have begun in an epoch
-	epoch   int        // 0 or 1
+	dirty   octetSet    // written, and not made durable since, as far as is known
+	written [2]octetSet // while Flushes of an epoch, or of the one before, were running
+	running [2]int      // Flushes that have begun in an epoch
+	epoch   int         // 0 or 1
 }
 
 // NewLatch returns a Latch for f, or nil if f is a backing of this package, which has a memory
@@ -96,7 +96,7 @@ func (l *Latch) begin(r Range) (epoch int, err error) {
 	}
 	if l.running[1-l.epoch] == 0 {
 		l.epoch = 1 - l.epoch
-		l.written[l.epoch] = l.written[l.epoch][:0]
+		l.written[l.epoch].clear()
 	}
 	l.running[l.epoch]++
 	return l.epoch, nil
@@ -111,14 +111,14 @@ func (l *Latch) end(epoch int, r Range, err error) error {
 	switch c := codeOf(err); {
 	case c == OK:
 		l.dirty.remove(r)
-		l.dirty.addPart(l.written[epoch], r)
-		l.dirty.addPart(l.written[l.epoch], r)
+		l.written[epoch].each(r, l.dirty.add)
+		l.written[l.epoch].each(r, l.dirty.add)
 		return l.losses.told(r)
 	case c.loses():
 		l.losses.synced(err)
 		l.losses.octets.add(r)
-		l.losses.octets.addAll(l.dirty)
-		l.dirty = l.dirty[:0]
+		l.dirty.each(everything, l.losses.octets.add)
+		l.dirty.clear()
 	default: // nothing is lost
 	}
 	return err

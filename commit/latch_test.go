@@ -83,6 +83,33 @@ func TestCMT_30_LatchRemembersWritesThatFail(t *testing.T) {
 	require.NoError(t, l.flush(8, 8))
 }
 
+// TestCMT_30_LatchOfManyPlaces: each is durable when it is written again, and stays so when a later Flush fails.
+func TestCMT_30_LatchOfManyPlaces(t *testing.T) {
+	const places = 5000
+	var o own
+	l := NewLatch(&o)
+	l.put(0, 2*places*page)
+	o.fails(syscall.EIO)
+	require.Error(t, l.flush(0, 1))
+	o.fails(nil)
+	for i := range int64(places) {
+		l.put(2*i*page, page)
+		require.NoError(t, l.flush(2*i*page, page))
+	}
+	for i := range int64(places) {
+		require.ErrorIs(t, l.flush((2*i+1)*page, 1), ErrDataLost)
+	}
+	for i := range int64(places) {
+		l.put((2*i+1)*page, page)
+	}
+	require.NoError(t, l.flush(page, places*page))
+	o.fails(syscall.EIO)
+	require.Error(t, l.flush(0, 1))
+	o.fails(nil)
+	require.NoError(t, l.flush(page, places*page), "durable before")
+	require.ErrorIs(t, l.flush((places+1)*page, page), ErrDataLost, "not durable before")
+}
+
 // TestCMT_13_WrittenWhileAFlushFails: the system may have dropped those octets with the others.
 func TestCMT_13_WrittenWhileAFlushFails(t *testing.T) {
 	var o own

@@ -13,7 +13,7 @@ type losses struct {
 	// must find out when it ends.
 	ever   atomic.Bool
 	count  atomic.Uint64 // syncs that have lost octets
-	octets extents
+	octets octetSet
 	why    error // of the last loss
 }
 

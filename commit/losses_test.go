@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -28,7 +29,9 @@ func TestCMT_13_16_WriteThatBeginsWhileALossIsNoted(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return g.dirty.has(Range{5 * page, 1}) }, 10*time.Second, time.Millisecond)
 	g.dirty.moveAll(&g.taken) // the rest of settle
-	g.losses.octets.addAll(g.taken.runs(nil))
+	for _, r := range g.taken.runs(nil) {
+		g.losses.octets.add(r)
+	}
 	g.taken.clear()
 	g.mu.Unlock()
 	<-written
@@ -283,4 +286,74 @@ func TestCMT_30_BufferThatPanics(t *testing.T) {
 	require.PanicsWithValue(t, "torn", func() { _, _ = b.WriteAt([]byte("record"), 8) }, "the region that has called it ends the stream")
 	require.ErrorIs(t, b.Flush(context.Background(), 8, 6), ErrDataLost, "that of another stream is told")
 	require.NoError(t, b.Flush(context.Background(), 0, 8))
+}
+
+// TestCMT_30_WhatIsLostMayBeWrittenAgainInAnyOrder, in pages or in segments, each of which is durable at once: what is still
+// lost is in many places then.
+func TestCMT_30_WhatIsLostMayBeWrittenAgainInAnyOrder(t *testing.T) {
+	const pages = 1 << 12
+	for _, size := range []int64{pages * page, 1 << 40} { // of the second the chunks are larger
+		for _, segment := range []int64{page, 1400} {
+			d := disk{err: syscall.EIO}
+			g := newGroup(size, true, d.sync)
+			touch(g, 0, pages*page)
+			require.Error(t, flush(g, 0, 1))
+			d.fails(nil)
+			for i := range uint16(pages) {
+				off := int64(bits.Reverse16(i)>>4) * page
+				for n := int64(0); n < page; n += segment {
+					touch(g, off+n, min(segment, page-n))
+				}
+				require.NoError(t, flush(g, off, page), "page %d", off/page)
+			}
+			require.NoError(t, flush(g, 0, pages*page))
+			require.False(t, g.losses.octets.has(everything))
+		}
+	}
+}
+
+// TestCMT_30_LossInManyPlaces is none of what is between them.
+func TestCMT_30_LossInManyPlaces(t *testing.T) {
+	const places = 5000
+	d := disk{err: syscall.EIO}
+	g := newGroup(2*places*page, true, d.sync)
+	for i := range int64(places) {
+		touch(g, 2*i*page, page)
+	}
+	require.Error(t, flush(g, 0, 1))
+	d.fails(nil)
+	for i := range int64(places) {
+		require.NoError(t, flush(g, (2*i+1)*page, page))
+		require.ErrorIs(t, flush(g, 2*i*page+page-1, 1), ErrDataLost)
+	}
+	for i := int64(places - 1); i >= 0; i-- {
+		touch(g, 2*i*page, page)
+		require.NoError(t, flush(g, 2*i*page, page))
+	}
+}
+
+// TestCMT_30_PagesThatStayWrittenInPart hold up no other: the next are durable when they are written again.
+func TestCMT_30_PagesThatStayWrittenInPart(t *testing.T) {
+	const pages = 6000
+	d := disk{err: syscall.EIO}
+	g := newGroup(pages*page, true, d.sync)
+	touch(g, 0, pages*page)
+	require.Error(t, flush(g, 0, 1))
+	d.fails(nil)
+	for i := int64(1); i < pages; i += 2 {
+		touch(g, i*page+1400, 100)
+	}
+	again := func(off int64) error {
+		touch(g, off, 1400)
+		touch(g, off+1400, page-1400)
+		return flush(g, off, page)
+	}
+	refused := 0
+	for off := int64(0); off < pages*page; off += 2 * page {
+		if again(off) != nil {
+			refused++
+			require.NoError(t, again(off), "page %d", off/page)
+		}
+	}
+	require.LessOrEqual(t, refused, pages/(2*(maxExtents-keptExtents)), "as often as room is made")
 }
