@@ -35,16 +35,19 @@ func attackFromAProcess(ctx context.Context, what drive.Options, d time.Duration
 	if err != nil {
 		return nil, err
 	}
-	// It ends by itself; the context is for one that does not.
-	hard, stop := context.WithTimeout(context.WithoutCancel(ctx), d+time.Minute)
-	defer stop()
-	cmd := exec.CommandContext(hard, self, "-child", string(arg), "-for", d.String(), "-seed", strconv.FormatUint(what.Seed, 10))
+	cmd := exec.CommandContext(ctx, self, "-child", string(arg), "-for", d.String(), "-seed", strconv.FormatUint(what.Seed, 10))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe() // it ends with this process
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close() //nolint:errcheck // nothing was written
+	// It ends, and prints its tally, when its stdin does; the delay is for one that does not.
+	cmd.WaitDelay = time.Minute
+	cmd.Cancel = func() error {
+		_ = in.Close()
+		return os.ErrProcessDone // that ctx has ended is no error of the attackers
+	}
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, err

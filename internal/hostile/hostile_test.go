@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -13,7 +15,43 @@ import (
 	"github.com/goiwarp/iwarp/internal/hostile/drive"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// childEnv makes the test binary be the program itself, which starts its own executable.
+const childEnv = "HOSTILE_TEST_BE_HOSTILE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// TestInterrupted during the first attackers and during the others: the process of the attackers ends, no other begins, and
+// nothing is told of honest peers, which end as well.
+func TestInterrupted(t *testing.T) {
+	t.Setenv(childEnv, "1")
+	t.Setenv("GORACE", "atexit_sleep_ms=0")
+	for name, warm := range map[string]time.Duration{"the first": time.Hour, "the others": time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			v, err := newVictim(ctx)
+			require.NoError(t, err)
+			defer v.close()
+			var out bytes.Buffer
+			ended := make(chan error, 1)
+			go func() { ended <- v.tested(ctx, &out, options{seed: 1, time: time.Hour, parts: 24, warm: warm}) }()
+			require.Eventually(t, func() bool { return v.plain.accepted.Load() > 0 }, time.Minute, time.Millisecond, "there are attackers")
+			interrupt()
+			select {
+			case err = <-ended:
+			case <-time.After(30 * time.Second):
+				require.Fail(t, "it goes on")
+			}
+			require.Equal(t, context.Canceled, err)
+			require.Empty(t, out.String())
+		})
+	}
+}
 
 // TestAttackersAtEveryLayer: 60 conversations of each, and all that is judged but time. The heap of so short a run tells
 // nothing.

@@ -12,7 +12,7 @@
 // The program prints a table. It ends with 1 if the 99th percentile of the honest operations was more than -ratio
 // times that of the quiet phase, the heap is not back within a tenth, besides buffers that are kept, after the attack, an octet was wrong, memory
 // has changed that no attacker may change, an Event of an honest queue pair was lost, or an honest queue pair has
-// ended; a panic ends it anyway. A wrong flag is 2.
+// ended; a panic ends it anyway. An interruption ends it with 1, too, and nothing is judged. A wrong flag is 2.
 //
 // A conversation comes again from its layer, the seed and its number: see package attack.
 package main
@@ -87,11 +87,19 @@ func run(ctx context.Context, w io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
+	defer v.close()
+	return v.tested(ctx, w, o)
+}
+
+// tested has the victim attacked, prints what was found, and judges it, unless ctx has ended: the honest peers end with it.
+func (v *victim) tested(ctx context.Context, w io.Writer, o options) error {
 	f, err := v.suffers(ctx, o)
-	if err == nil {
-		f.print(w)
-		err = f.judge(o.ratio)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return err
 	}
-	v.close()
-	return err
+	f.print(w)
+	return f.judge(o.ratio)
 }
