@@ -39,7 +39,7 @@ nothing that is not yours.
 
 A conversation comes again from its layer, --seed and its number: --layer rdmap --seed 7 --first 1234 -n 1 holds one.
 The exit status is 0 if the target still takes connections afterwards, 1 if it does not, 2 after a wrong call, and 3
-if it took none.`
+if it took none. Over SCTP it is 0 if anything came back, and 3 if nothing did.`
 
 func attackCommand() *cobra.Command {
 	a := &attacking{}
@@ -102,11 +102,14 @@ func (a *attacking) options(ctx context.Context) (drive.Options, error) {
 	return o, a.confirmed(ctx)
 }
 
-// confirmed refuses an address that is not of this host and was not confirmed.
+// confirmed refuses what is no address, and one that is not of this host and was not confirmed.
 func (a *attacking) confirmed(ctx context.Context) error {
-	host, _, err := net.SplitHostPort(a.addr)
+	host, port, err := net.SplitHostPort(a.addr)
 	if err != nil || host == "" {
 		return cli.Usagef("--addr must be host:port")
+	}
+	if _, err := net.DefaultResolver.LookupPort(ctx, "tcp", port); err != nil {
+		return cli.UsageError("--addr: " + err.Error())
 	}
 	if a.own != "" && a.own != host {
 		return cli.Usagef("--i-own names %q, and --addr %q", a.own, host)
@@ -143,10 +146,11 @@ func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) e
 	if ctx.Err() != nil {
 		return ctx.Err() // it is not known whether the target still takes connections
 	}
-	if t := tally.Total(); t.Refused == t.Conversations && t.Refused > 0 {
+	overUDP := o.Addrs[attack.SCTP] != ""
+	if t := tally.Total(); t.Conversations > 0 && !taken(t, overUDP) {
 		return fmt.Errorf("%w to %s was possible: check the address and the port", cli.ErrUnconnected, a.addr)
 	}
-	if o.Addrs[attack.SCTP] != "" {
+	if overUDP {
 		return nil
 	}
 	d := net.Dialer{Timeout: 10 * time.Second}
@@ -159,6 +163,14 @@ func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) e
 		fmt.Fprintln(w, "\nthe target still takes connections")
 	}
 	return c.Close()
+}
+
+// taken tells whether the target took a connection. UDP refuses none: there it has answered, then.
+func taken(t drive.Count, overUDP bool) bool {
+	if overUDP {
+		return t.Got > 0
+	}
+	return t.Refused < t.Conversations
 }
 
 // print prints what came of the attack: as JSON an object with the counts of each layer.

@@ -88,6 +88,9 @@ func TestAttackOnOthersIsRefused(t *testing.T) {
 		"--addr [2001:db8::1]:1":               "confirm by --i-own 2001:db8::1",
 		"--addr :1":                            "--addr must be host:port",
 		"--addr 127.0.0.1:1 --i-own localhost": "--i-own names",
+		"--addr 127.0.0.1:bogus":               "tcp/bogus: unknown port",
+		"--addr 192.0.2.1:x --i-own 192.0.2.1": "tcp/x: unknown port",
+		"--addr 127.0.0.1:65536":               "invalid port",
 		"--addr 127.0.0.1:1 --layer ip":        `no layer "ip"`,
 		"--addr 127.0.0.1:1 --layer sctp,tcp":  "one after the other",
 		"--addr 127.0.0.1:1 --for 0s":          "must be positive",
@@ -115,4 +118,25 @@ func TestAttackOnNothing(t *testing.T) {
 	require.Contains(t, errs.String(), "no connection")
 	require.Zero(t, iwarpMain(t, []string{"attack", "-h"}, &out, &errs))
 	require.Contains(t, out.String(), "attack\nnothing that is not yours")
+}
+
+// TestAttackOverUDP: UDP refuses no packet, so that only an answer tells of a target.
+func TestAttackOverUDP(t *testing.T) {
+	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer c.Close()
+	args := []string{"attack", "--layer", "sctp", "-n", "1", "--seed", "10", "--addr", c.LocalAddr().String()}
+	var out, errs bytes.Buffer
+	require.Equal(t, cli.Unconnected, iwarpMain(t, args, &out, &errs), "it does not answer")
+	require.Contains(t, errs.String(), "no connection")
+	require.Regexp(t, `all +1 +0 `, out.String())
+
+	rnic, err := iwarp.Open(nil)
+	require.NoError(t, err)
+	defer rnic.Close()
+	l, err := rnic.Listen(t.Context(), "sctp+udp", "127.0.0.1:0", nil)
+	require.NoError(t, err)
+	defer l.Close()
+	args[len(args)-1] = l.Addr().String()
+	require.Zero(t, iwarpMain(t, args, &out, &errs), errs.String())
 }
