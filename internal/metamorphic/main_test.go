@@ -33,16 +33,17 @@ func TestReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "failure.txt")
 	o := options{save: file, shrink: 300, tries: 1, times: 2, replay: file, networks: "pipe"}
 	// An end that lacks an event is not the same everywhere: this one is taken out of what is seen.
-	spoils := program.Runner{Spoil: func(c program.Config, seen program.Outcome) {
+	var out strings.Builder
+	spoils := newRunner(&out, o)
+	spoils.Spoil = func(c program.Config, seen program.Outcome) {
 		if c.Network == program.TCP {
 			delete(seen, program.End{Conn: 0, Side: 1})
 		}
-	}}
+	}
 	p := program.FromSeed(3, program.Pipe, program.TCP)
-	f := spoils.Run(p, p.Configs)
+	f := spoils.run(p)
 	require.NotNil(t, f)
-	var out strings.Builder
-	require.Error(t, report(&out, o, &spoils, f))
+	require.Error(t, report(&out, o, spoils, f))
 	for _, want := range []string{"connections 1\nconfig pipe\nconfig tcp\n", "differs from", "0a      ", "-replay " + file} {
 		require.Contains(t, out.String(), want)
 	}
@@ -53,11 +54,43 @@ func TestReport(t *testing.T) {
 	require.Empty(t, small.Ops, "it fails without a line")
 
 	out.Reset()
-	require.ErrorContains(t, replay(&out, o, &spoils), "the program fails")
+	require.ErrorContains(t, replay(&out, o, spoils), "the program fails")
 	require.Contains(t, out.String(), "differs from")
 	out.Reset()
 	require.NoError(t, run(&out, o))
 	require.Equal(t, "no finding\n", out.String())
 	o.replay += ".no"
 	require.ErrorIs(t, run(&out, o), os.ErrNotExist)
+}
+
+// TestNothingHasRun: a machine without any of the networks finds nothing, which does not mean that there is nothing.
+func TestNothingHasRun(t *testing.T) {
+	var out strings.Builder
+	require.ErrorContains(t, run(&out, options{programs: 2, networks: program.Records}), "no program has run")
+	require.Contains(t, out.String(), "skipped: set-up: network records")
+	require.NotContains(t, out.String(), "no finding")
+
+	file := filepath.Join(t.TempDir(), "saved.txt")
+	require.NoError(t, os.WriteFile(file, []byte(program.FromSeed(1, program.Records).String()), 0o600))
+	out.Reset()
+	require.ErrorContains(t, run(&out, options{replay: file, times: 2}), "no program has run")
+	require.NotContains(t, out.String(), "no finding")
+}
+
+// TestFlagsAreChecked before anything runs: a network that is none would look like a program that fails.
+func TestFlagsAreChecked(t *testing.T) {
+	good := options{programs: 1, times: 1, networks: everyNetwork}
+	require.NoError(t, good.check())
+	for want, change := range map[string]func(*options){
+		"want -programs": func(o *options) { o.programs = 0 },
+		"none negative":  func(o *options) { o.length = -1 },
+		"or -replay":     func(o *options) { o.times = 0 },
+		`"udp" is none`:  func(o *options) { o.networks = "tcp,udp" },
+		`"" is none`:     func(o *options) { o.networks = "" },
+		`"records" is`:   func(o *options) { o.networks = program.Records },
+	} {
+		bad := good
+		change(&bad)
+		require.ErrorContains(t, bad.check(), want)
+	}
 }
