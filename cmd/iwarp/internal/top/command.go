@@ -41,7 +41,8 @@ func Command() *cobra.Command {
 that of iwarp perf --metrics, of iwarp serve --http, or of where a program serves monitor.NewHandler. Without one it
 is ` + DefaultAddr + `. The first key to know is ?, which lists the others.
 
-If the process ends, the last numbers stay until another one answers there. Colours are left out if NO_COLOR is set.`,
+A process that does not listen there yet is waited for, for two seconds. If it ends, the last numbers stay until another
+one answers there. Colours are left out if NO_COLOR is set.`,
 		Example: `  iwarp perf --metrics 127.0.0.1:9464 & iwarp top
   iwarp top --once --filter 192.0.2. http://192.0.2.1:8080/iwarp/
   iwarp top --json --count 10 | jq .received_rate`,
@@ -103,7 +104,7 @@ func (o *options) run(ctx context.Context, address string, s cli.Streams) error 
 	if live && (!keys || !screen) {
 		return cli.Usagef("no terminal to read keys from and to draw on: --once prints the page as text, --json as JSON")
 	}
-	first, err := from.fetch(ctx, o.interval+patience)
+	first, err := from.first(ctx, o.interval+patience)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
@@ -18,6 +19,12 @@ import (
 
 // DefaultAddr is where the state of a process is looked for unless told otherwise.
 const DefaultAddr = "127.0.0.1:9464"
+
+// A process that is being started may not listen yet: so long, and so often, it is asked again.
+const (
+	startTime  = 2 * time.Second
+	startPause = 100 * time.Millisecond
+)
 
 // maxState bounds what is read of a server: enough for 100,000 connections.
 const maxState = 256 << 20
@@ -59,6 +66,21 @@ func newSource(text string) (*source, error) {
 
 // close releases the connection to the server.
 func (s *source) close() { s.client.CloseIdleConnections() }
+
+// first reads the state. Where nothing listens it asks again, for a while.
+func (s *source) first(ctx context.Context, timeout time.Duration) (*monitor.State, error) {
+	for until := time.Now().Add(startTime); ; {
+		state, err := s.fetch(ctx, timeout)
+		if !errors.Is(err, syscall.ECONNREFUSED) || !time.Now().Before(until) {
+			return state, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(startPause):
+		}
+	}
+}
 
 // fetch reads the state. Its errors name the cause, and what to do.
 func (s *source) fetch(ctx context.Context, timeout time.Duration) (*monitor.State, error) {

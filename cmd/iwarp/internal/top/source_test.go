@@ -2,10 +2,14 @@ package top
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -91,4 +95,47 @@ func TestSilentServer(t *testing.T) {
 	defer s.close()
 	_, err = s.fetch(t.Context(), time.Millisecond)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// A starting is a server that answers from a time on. Until then nothing listens.
+type starting struct {
+	from   time.Time
+	status int
+}
+
+func (s starting) RoundTrip(*http.Request) (*http.Response, error) {
+	if time.Now().Before(s.from) {
+		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	}
+	return &http.Response{StatusCode: s.status, Body: io.NopCloser(strings.NewReader(`{"process":{"pid":7}}`))}, nil
+}
+
+// TestProcessThatIsBeingStarted is waited for, but not for long, and not where another answers.
+func TestProcessThatIsBeingStarted(t *testing.T) {
+	const never = time.Hour
+	for name, c := range map[string]struct {
+		from, interrupt, took time.Duration
+		status                int
+		err                   error
+	}{
+		"at once":     {status: http.StatusOK},
+		"soon":        {from: startTime / 2, took: startTime / 2, status: http.StatusOK},
+		"never":       {from: never, took: startTime, err: syscall.ECONNREFUSED},
+		"another":     {status: http.StatusNotFound, err: cli.ErrUnconnected},
+		"interrupted": {from: never, interrupt: startTime / 4, took: startTime / 4, err: context.Canceled},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			if c.interrupt > 0 {
+				time.AfterFunc(c.interrupt, interrupt)
+			}
+			began := time.Now()
+			s := &source{base: "http://alpha:1/", client: http.Client{Transport: starting{began.Add(c.from), c.status}}}
+			state, err := s.first(ctx, patience)
+			require.ErrorIs(t, err, c.err, name)
+			require.Equal(t, c.err == nil, state != nil, name)
+			require.Equal(t, c.took, time.Since(began), name)
+			interrupt()
+		})
+	}
 }
