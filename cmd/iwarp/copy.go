@@ -145,10 +145,18 @@ func (c *copying) transfer(cmd *cobra.Command, do func(context.Context, *transfe
 	return cl.Close()
 }
 
-// openTrace opens the file of the trace, if there is to be one.
+// check refuses what cannot be, and flags that would do nothing.
+func (c *copying) check() error {
+	if err := c.Check(c.trace != ""); err != nil {
+		return cli.UsageError(err.Error())
+	}
+	return nil
+}
+
+// openTrace checks the flags, and opens the file of the trace, if there is to be one.
 func (c *copying) openTrace() (io.WriteCloser, error) {
-	if c.trace == "" {
-		return nil, nil
+	if err := c.check(); err != nil || c.trace == "" {
+		return nil, err
 	}
 	return os.Create(c.trace)
 }

@@ -25,6 +25,9 @@ otherwise. With --http it also prints where the live page is, which shows each c
 		Example: `  iwarp serve --addr 192.0.2.1:7471 /srv/files
   iwarp serve --http :9464 /srv/files`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.check(); err != nil {
+				return err
+			}
 			if c.http == "" {
 				return c.serve(cmd, args[0], "", func(*iwarp.RNIC) {})
 			}

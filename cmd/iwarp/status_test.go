@@ -178,6 +178,20 @@ func (k *killer) Write(b []byte) (int, error) {
 	return k.all.Write(b)
 }
 
+// TestTraceThatCannotBe: the file that is there stays as it is.
+func TestTraceThatCannotBe(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "trace")
+	require.NoError(t, os.WriteFile(trace, []byte("that of yesterday"), 0o600))
+	for _, args := range [][]string{{"demo"}, {"put", "x"}, {"get", "x"}, {"ping", "localhost"}} {
+		for _, network := range []string{"sctp", "sctp+udp"} {
+			fails(t, cli.Misused, "--trace is for tcp", append(args, "--network", network, "--trace", trace)...)
+		}
+	}
+	b, err := os.ReadFile(trace)
+	require.NoError(t, err)
+	require.Equal(t, "that of yesterday", string(b))
+}
+
 func TestFilesThatAreNotThere(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "no", "where")
 	fails(t, cli.Failed, "no such file", "serve", "--addr", "127.0.0.1:0", nowhere)

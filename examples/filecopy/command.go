@@ -64,6 +64,9 @@ func run(ctx context.Context, args []string, out, diag io.Writer) error {
 			err = errors.New("wrong number of arguments")
 		}
 	}
+	if err == nil {
+		err = c.Check(c.trace != "")
+	}
 	if err != nil {
 		return program.UsageError(c.name + ": " + err.Error() + ": filecopy help says how it is called")
 	}

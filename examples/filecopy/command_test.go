@@ -115,6 +115,7 @@ func TestPutAndGetCommands(t *testing.T) {
 }
 
 func TestWrongCommandLines(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "trace")
 	for _, args := range [][]string{
 		nil,
 		{"copy"},
@@ -126,11 +127,17 @@ func TestWrongCommandLines(t *testing.T) {
 		{"demo", "--size", "1TiB"},
 		{"serve", "--trace", "x", "."},
 		{"put", "-x"},
+		{"demo", "--network", "ipx"},
+		{"serve", "--network", "ipx", "."},
+		{"demo", "--loss", "1"},
+		{"get", "--network", "sctp", "--loss", "1", "a"},
+		{"put", "--network", "sctp+udp", "--trace", trace, "a"},
 	} {
 		_, err := filecopy(t, args...)
 		require.ErrorAs(t, err, new(program.UsageError), "%q", args)
 		require.NotContains(t, err.Error(), "\n", "%q", args)
 	}
+	require.NoFileExists(t, trace)
 	out, err := filecopy(t, "help")
 	require.NoError(t, err)
 	require.Equal(t, usage+"\n", out)

@@ -1,6 +1,11 @@
 package transfer
 
-import "github.com/goiwarp/iwarp"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp"
+)
 
 // DefaultAddr is where a server listens unless told otherwise: on loopback.
 const DefaultAddr = "127.0.0.1:7471"
@@ -9,8 +14,25 @@ const DefaultAddr = "127.0.0.1:7471"
 type Link struct {
 	Network string  // tcp, or DDP over SCTP: sctp, the kernel's, or sctp+udp, in user space
 	NoCRC   bool    // waive the CRC32c of MPA, which is used if either side wants it
-	Loss    float64 // percent of the UDP datagrams that are thrown away
+	Loss    float64 // percent of the UDP datagrams of sctp+udp that are thrown away
 	Latency bool    // measure each operation, for RNIC.Stats
+}
+
+// Check returns what is wrong with the options of a link, in the words of the command line: those that would do nothing are. A
+// trace is one of TCP.
+func (k Link) Check(traced bool) error {
+	switch k.Network {
+	case "tcp", "sctp", "sctp+udp":
+	default:
+		return fmt.Errorf("--network %q: tcp, sctp and sctp+udp are known", k.Network)
+	}
+	switch {
+	case k.Loss != 0 && k.Network != "sctp+udp":
+		return errors.New("--loss is for --network sctp+udp")
+	case traced && k.Network != "tcp":
+		return errors.New("--trace is for tcp")
+	}
+	return nil
 }
 
 // open makes an RNIC that has this link.
