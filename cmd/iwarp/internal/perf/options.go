@@ -28,6 +28,7 @@ type options struct {
 	sizes        sizes
 	region       sizes
 	work         workload
+	serveSet     *pflag.FlagSet // of the server alone
 	workSet      *pflag.FlagSet // of what is measured
 	network      string
 	baseline     string
@@ -101,8 +102,10 @@ func newOptions() *options {
 
 func (o *options) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.server, "serve", false, "be the server; without --serve and --connect both run here, in two processes")
-	fs.StringVar(&o.addr, "addr", ":7175", "server: `ADDRESS` to listen on, host:port")
-	fs.BoolVar(&o.once, "once", false, "server: serve one client, then end")
+	o.serveSet = pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.serveSet.StringVar(&o.addr, "addr", ":7175", "server: `ADDRESS` to listen on, host:port")
+	o.serveSet.BoolVar(&o.once, "once", false, "server: serve one client, then end")
+	fs.AddFlagSet(o.serveSet)
 	fs.StringVar(&o.client, "connect", "", "be the client of the server at `ADDRESS`, host:port")
 	fs.StringVar(&o.suite, "suite", "", "run all cases of a suite and exit with 1 if a target is missed: standard")
 	fs.Var(&o.only, "case", "only these cases of the suite")
@@ -224,15 +227,28 @@ func (o *options) checkMetrics() error {
 	return nil
 }
 
-// checkUnused refuses flags that would do nothing.
-func (o *options) checkUnused() error {
-	var work string // a flag that says what is measured
-	o.workSet.VisitAll(func(f *pflag.Flag) {
-		if f.Changed && (o.server || f.Name != "cc") {
-			work = f.Name
+// oneGiven is the name of a flag that was given, empty if none was.
+func oneGiven(fs *pflag.FlagSet, except string) (name string) {
+	fs.VisitAll(func(f *pflag.Flag) {
+		if f.Changed && f.Name != except {
+			name = f.Name
 		}
 	})
+	return name
+}
+
+// checkUnused refuses flags that would do nothing.
+func (o *options) checkUnused() error {
+	ofSuite := "cc" // the flag that says how the cases are measured
+	if o.server {
+		ofSuite = ""
+	}
+	work, serving := oneGiven(o.workSet, ofSuite), oneGiven(o.serveSet, "")
 	switch {
+	case !o.server && serving != "":
+		return cli.Usagef("--%s is for --serve", serving)
+	case o.work.Window != 0 && !slices.Contains(o.ops, opRead):
+		return cli.Usagef("--solicit is for the Reads of --op read")
 	case o.server && (o.suite != "" || o.html != ""):
 		return cli.Usagef("--suite and --html are for the client, not for --serve")
 	case o.server && work != "":
