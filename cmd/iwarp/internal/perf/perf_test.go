@@ -3,6 +3,7 @@ package perf
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -176,6 +177,46 @@ func TestSuiteReportsWhatCannotBeMeasured(t *testing.T) {
 	rows, _, err = o.runSuite(interrupted, r, suite, &complaint)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, rows, "what was not measured was not missed")
+}
+
+// A twofold yields two cases, of which the first misses its target.
+type twofold struct{}
+
+func (twofold) cases() []goal {
+	return []goal{valueAtMost("missed", throughput, 1), valueAtMost("met", throughput, 2)}
+}
+
+func (t twofold) measure(pairing, *remote, string) (rows []row, err error) {
+	for _, g := range t.cases() {
+		value := 2.0
+		rows = append(rows, row{Case: g.name, Value: &value})
+	}
+	return rows, nil
+}
+
+// TestCaseIsJudgedAlone: what is measured along with it has not been asked for.
+func TestCaseIsJudgedAlone(t *testing.T) {
+	for _, c := range []struct {
+		only   list
+		scrape time.Duration
+		met    bool
+		want   []string
+	}{
+		{nil, 0, false, []string{"missed", "met"}},
+		{list{"met"}, 0, true, []string{"met"}},
+		{list{"missed", "other"}, 0, false, []string{"missed"}},
+		{list{"met"}, time.Second, false, []string{"missed", "met"}}, // they have other names
+	} {
+		o := options{only: c.only, scrape: c.scrape}
+		rows, met, err := o.runSuite(t.Context(), nil, []measurement{twofold{}}, io.Discard)
+		require.NoError(t, err)
+		require.Equal(t, c.met, met, "%v", c.only)
+		var names []string
+		for _, r := range rows {
+			names = append(names, r.Case)
+		}
+		require.Equal(t, c.want, names)
+	}
 }
 
 func TestIdleConnections(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// runSuite measures all cases and tells whether every target is met. A case that
+// runSuite measures all cases and tells whether every target is met that was asked for. A case that
 // cannot be measured is a row without a value, and missed. The error is that of ctx.
 func (o *options) runSuite(ctx context.Context, r *remote, suite []measurement, stderr io.Writer) (rows []row, met bool, err error) {
 	met = true
@@ -24,6 +24,9 @@ func (o *options) runSuite(ctx context.Context, r *remote, suite []measurement, 
 		}
 		for i := range goals {
 			g := &goals[i]
+			if !o.asks(g.name) { // it is measured along with another one
+				continue
+			}
 			one := row{Case: g.name, Metric: g.metric.name, Unit: g.metric.unit}
 			if err == nil {
 				one = measured[i]
@@ -34,6 +37,11 @@ func (o *options) runSuite(ctx context.Context, r *remote, suite []measurement, 
 		}
 	}
 	return rows, met, nil
+}
+
+// asks tells whether a case is to be judged. --scrape has cases of its own, of the measurements that --case names.
+func (o *options) asks(name string) bool {
+	return len(o.only) == 0 || o.scrape > 0 || slices.Contains(o.only, name)
 }
 
 // selected are the measurements of the suite that --case and --scrape ask for.
