@@ -11,6 +11,11 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
+// A gridReport is what is printed of all points as JSON: one object, as of every command.
+type gridReport struct {
+	Points []gridRow `json:"points"`
+}
+
 // A gridRow is a point and its baseline.
 type gridRow struct {
 	Samples samples `json:"samples"`
@@ -33,7 +38,7 @@ func runGrid(ctx context.Context, o *options, s cli.Streams, progress *cli.Progr
 	}
 	progress.Clear()
 	if o.json {
-		return printJSON(s.Out, rows)
+		return printJSON(s.Out, gridReport{rows})
 	}
 	t := tabwriter.NewWriter(s.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "point\ttotal\teach\tp50\tp99\tcpu client+server\tx Read\tpeak\tgoroutines\ttime / raw\tcpu / raw\t")

@@ -36,10 +36,10 @@ func command(t *testing.T, args ...string) (string, error) {
 func TestCM_54_EachPointIsMeasured(t *testing.T) {
 	out, err := command(t, "--json", "--repeats", "1", "--conns", "3", "--delay", "1ms", "--how", "serial,each,many", "--auth", "plain,a,b,b2,tls", "--window", "2")
 	require.NoError(t, err)
-	var rows []gridRow
-	require.NoError(t, json.Unmarshal([]byte(out), &rows))
-	require.Len(t, rows, 15)
-	for _, r := range rows {
+	var all gridReport
+	require.NoError(t, json.Unmarshal([]byte(out), &all))
+	require.Len(t, all.Points, 15)
+	for _, r := range all.Points {
 		s := r.Samples[0]
 		require.Equal(t, 3, s.N)
 		require.Greater(t, s.P50, time.Millisecond, "%v: the peer is late", s.point)
