@@ -38,7 +38,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "`seed` of all random choices")
 	flag.StringVar(&o.program, "program", ".*", "run only programs whose whole name matches this `regexp`")
 	flag.StringVar(&o.layer, "layer", ".*", "run only over layers whose whole name matches this `regexp`")
-	flag.BoolVar(&o.doc, "doc", false, "write docs/ordering.md, and run nothing")
+	flag.BoolVar(&o.doc, "doc", false, "print docs/ordering.md to the standard output, and run nothing")
 	flag.Parse()
 	if flag.NArg() > 0 || o.runs < 1 {
 		fmt.Fprintln(os.Stderr, "litmus: there are no arguments, and at least one run")
