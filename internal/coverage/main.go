@@ -3,7 +3,7 @@
 //	go run ./internal/coverage [-floor 90] [-lines]
 //
 // It runs the tests of each of these packages, and those of the root package, and counts the statements of each package that its own tests or
-// those of the root package execute. It fails if a package has less than the floor. With -lines it lists what is not executed.
+// those of the root package execute. It fails if a package has less than the floor. With -lines it lists what is not executed. A wrong call ends with 2.
 package main
 
 import (
@@ -26,6 +26,10 @@ func main() {
 	floor := flag.Float64("floor", 90, "`percent` of the statements of each package")
 	lines := flag.Bool("lines", false, "list what is not executed")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "coverage: %q: there are no arguments\n", flag.Args())
+		os.Exit(2)
+	}
 	if err := run(os.Stdout, *floor, *lines); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -9,7 +9,7 @@
 //
 // It is run in the root of the module. The list is in the package list. The tree is never touched: the changed file reaches
 // the compiler through an overlay. A mutation that does not compile counts as a
-// mistake of the list, a test that never ends as a test that failed.
+// mistake of the list, a test that never ends as a test that failed. A wrong call ends with 2.
 package main
 
 import (
@@ -37,6 +37,10 @@ func main() {
 	show := flag.Bool("list", false, "list the mutations and end")
 	run := flag.String("run", "", "run only the mutations whose whole id matches this `regexp`")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "mutate: %q: there are no arguments\n", flag.Args())
+		os.Exit(2)
+	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ok, err := mutate(ctx, os.Stdout, options{sample: *n, seed: *seed, list: *show, id: *run})
