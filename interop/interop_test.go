@@ -91,6 +91,32 @@ func TestSelected(t *testing.T) {
 	require.NotEmpty(t, l.selected(withKnobs))
 }
 
+// TestListHasWhatWouldRun and nothing else.
+func TestListHasWhatWouldRun(t *testing.T) {
+	listed := func(c config) (names []string) {
+		var out bytes.Buffer
+		(&lab{config: c}).list(&out)
+		for line := range strings.Lines(out.String()) {
+			names = append(names, strings.Fields(line)[0])
+		}
+		return names
+	}
+	one := matrix.Cases[3].Name
+	require.Equal(t, []string{one}, listed(config{run: regexp.MustCompile("^" + regexp.QuoteMeta(one) + "$")}))
+	all := regexp.MustCompile("")
+	core := 0
+	for _, c := range matrix.Cases {
+		if c.Core {
+			core++
+		}
+	}
+	require.Len(t, listed(config{run: all, core: true}), core)
+	require.Len(t, listed(config{run: all}), len(matrix.Cases))
+	figures := listed(config{run: all, table: matrix.NVMe, figures: true})
+	require.NotEmpty(t, figures)
+	require.NotSubset(t, listed(config{run: all, table: matrix.NVMe}), figures)
+}
+
 func TestLock(t *testing.T) {
 	l := &lab{config: config{cache: t.TempDir()}}
 	unlock, err := l.lock(t.Context(), l.cache)

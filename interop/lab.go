@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,17 +98,28 @@ func (l *lab) runKernel(ctx context.Context, k *kernel, user string) error {
 	return nil
 }
 
-// selected are the cases that the flags choose and that need one variant of siw.
-func (l *lab) selected(variant string) []*matrix.Case {
+// chosen are the cases that the flags choose.
+func (l *lab) chosen() []*matrix.Case {
 	var cases []*matrix.Case
 	table := matrix.TableOf(l.table).Cases
 	for i := range table {
-		c := &table[i]
-		if c.Variant() == variant && l.wants(c) {
+		if c := &table[i]; l.wants(c) {
 			cases = append(cases, c)
 		}
 	}
 	return cases
+}
+
+// selected are those of them that need one variant of siw.
+func (l *lab) selected(variant string) []*matrix.Case {
+	return slices.DeleteFunc(l.chosen(), func(c *matrix.Case) bool { return c.Variant() != variant })
+}
+
+// list prints the names of the cases that the flags choose.
+func (l *lab) list(w io.Writer) {
+	for _, c := range l.chosen() {
+		fmt.Fprintf(w, "%-34s %-10s siw %s\n", c.Name, c.Role, c.Variant())
+	}
 }
 
 // wants tells whether the flags choose a case. Sabotages have cases of their own.

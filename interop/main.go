@@ -6,7 +6,7 @@
 //	go run ./interop                       everything, on both kernels
 //	go run ./interop -core -kernel 6.1     what CI runs
 //	go run ./interop -run 'rping.*v6'      the cases whose names match
-//	go run ./interop -list                 the names
+//	go run ./interop -list                 the names of those that the other flags choose
 //	go run ./interop -sabotage rtr         plant a defect, and see that it is noticed
 //	go run ./interop -nvme                 storage: NVMe over RDMA, with Linux as the host and as the target
 //	go run ./interop -nvme -figures        compare the target with those of Linux
@@ -79,13 +79,11 @@ func mainStatus(ctx context.Context) int {
 		fmt.Fprintln(os.Stderr, "interop:", err)
 		return 2
 	}
+	l := &lab{config: cfg, began: time.Now(), pace: pace.OfMachine()}
 	if list {
-		for _, c := range matrix.TableOf(cfg.table).Cases {
-			fmt.Printf("%-34s %-10s siw %s\n", c.Name, c.Role, c.Variant())
-		}
+		l.list(os.Stdout)
 		return 0
 	}
-	l := &lab{config: cfg, began: time.Now(), pace: pace.OfMachine()}
 	if cfg.power() {
 		if err := l.runPower(ctx); err != nil {
 			fmt.Fprintln(os.Stderr, "interop:", err)
@@ -122,7 +120,7 @@ func parseFlags() (cfg config, list bool, err error) {
 	}
 	kernels := flag.String("kernel", "all", "kernel series to run, or all of "+strings.Join(allSeries(), ", "))
 	run := flag.String("run", "", "run only the cases whose names match this `regexp`")
-	flag.BoolVar(&list, "list", false, "list the cases")
+	flag.BoolVar(&list, "list", false, "list the cases that the other flags choose, and run none")
 	flag.BoolVar(&cfg.figures, "figures", false, "with -nvme or -mounts: run what compares speeds, and nothing else")
 	flag.BoolVar(&cfg.core, "core", false, "run the core of the matrix only")
 	cfg.tableFlag(matrix.Mounts, "run the cases of file systems that Linux mounts, in place of the others, likewise")
