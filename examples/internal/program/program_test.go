@@ -25,6 +25,7 @@ func TestStatus(t *testing.T) {
 		{Called(fs.Parse([]string{"-x"})), 2, "x: flag provided but not defined: -x\n"},
 		{fmt.Errorf("put: %w", UsageError("no file")), 2, "x: put: no file\n"},
 		{errors.New("failed"), 1, "x: failed\n"},
+		{errors.New("server: no\x1b[2J \u009b1m\nx: done"), 1, "x: server: no\ufffd[2J \ufffd1m; x: done\n"},
 	} {
 		var out bytes.Buffer
 		require.Equal(t, c.want, Status("x", c.err, &out))
