@@ -83,7 +83,7 @@ func (o *options) flags(name string, out io.Writer) (*flag.FlagSet, error) {
 		fs.StringVar(&o.tenants, "tenants", "tenant", "`NAMES` of tenants, with commas between them")
 		fs.UintVar(&o.buckets, "buckets", 1<<14, "buckets of a tenant, of 64 octets and four keys: a power of two")
 		fs.Uint64Var(&o.values, "values", 64<<20, "octets for the values of a tenant")
-		fs.Uint64Var(&o.half, "log-half", 64<<20, "octets of half of the log")
+		fs.Uint64Var(&o.half, "log-half", 64<<20, "octets of half of the log, as many as the file was made with")
 		fs.DurationVar(&o.rekey, "rekey", time.Minute, "replace the keys of regions that often; 0: never")
 	case "get", "put", "delete":
 		fs.StringVar(&o.primary, "primary", defaultPrimary, "`ADDRESS` of the primary, host:port")

@@ -7,25 +7,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 
 	"github.com/goiwarp/iwarp/commit"
 )
 
 // The durable file of a replica:
 //
-//	0          8           24          4096                 4096 + half           4096 + 2 half
-//	+----------+-----------+-----------+--------------------+---------------------+
-//	| mark (8) | name (16) | not used  | changes            | changes             |
-//	+----------+-----------+-----------+--------------------+---------------------+
+//	0          8           24         32          4096                 4096 + half           4096 + 2 half
+//	+----------+-----------+----------+-----------+--------------------+---------------------+
+//	| mark (8) | name (16) | half (8) | not used  | changes            | changes             |
+//	+----------+-----------+----------+-----------+--------------------+---------------------+
 //
 // The log is in one half, by the last bit of its generation. When that is full, the changes that
 // still count are written to the other one, as the beginning of the next generation. The name is a
-// random number, that of the log; the backup has it from the primary.
+// random number, that of the log; the backup has it from the primary. The octets of a half are there, little endian,
+// before there is a log; they are 0 in a file of before they were, whose size tells.
 const (
 	logStart  = 4096
 	nameLen   = 16
 	nameAt    = 8
+	halfAt    = nameAt + nameLen
+	headLen   = halfAt + 8
 	scanChunk = 1 << 20
 	maxHalf   = (min(math.MaxUint32, math.MaxInt) - logStart) / 2 &^ 7 // the primary names the backup's file by one RemoteBuffer
 )
@@ -54,10 +59,14 @@ type logFile struct {
 	mark mark // where the log ends: all of that is durable
 }
 
-// openLog opens the file, or makes it.
-func openLog(path string, half uint64) (*logFile, error) {
+// openLog opens the file, or makes it. A file whose log has another half stays as it is: the log would not be found, and
+// what is in its place would be cleared.
+func openLog(ctx context.Context, path string, half uint64) (*logFile, error) {
 	if half < 4*maxChange || half%8 != 0 || half > maxHalf {
 		return nil, fmt.Errorf("kv: half of a log has %d octets: %d to %d are possible, a multiple of 8", half, (4*maxChange+7)&^7, int64(maxHalf))
+	}
+	if err := checkHalf(path, half); err != nil {
+		return nil, err
 	}
 	f, err := commit.OpenFile(path, &commit.FileOptions{Size: int64(logStart + 2*half)})
 	if err != nil {
@@ -67,7 +76,49 @@ func openLog(path string, half uint64) (*logFile, error) {
 	if err := l.readMark(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	if l.mark.generation == 0 {
+		err = l.writeHalf(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	return l, nil
+}
+
+// checkHalf fails if there is a log with another half in a file.
+func checkHalf(path string, half uint64) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("kv: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	var b [headLen]byte
+	if _, err := f.ReadAt(b[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("kv: %w", err)
+	}
+	has := int64(binary.LittleEndian.Uint64(b[halfAt:]))
+	if has == 0 {
+		size, err := f.Seek(0, io.SeekEnd)
+		if err != nil {
+			return fmt.Errorf("kv: %w", err)
+		}
+		has = (size - logStart) / 2
+	}
+	if markOf(binary.NativeEndian.Uint64(b[:])).generation > 0 && has != int64(half) {
+		return fmt.Errorf("kv: %s has a log with %d octets for half of it, not %d: start both replicas with -log-half %[2]d, or with new files", path, has, half)
+	}
+	return nil
+}
+
+// writeHalf makes it durable, before a primary makes a mark.
+func (l *logFile) writeHalf(ctx context.Context) error {
+	if _, err := l.file.WriteAt(binary.LittleEndian.AppendUint64(nil, l.half), halfAt); err != nil {
+		return err
+	}
+	return l.file.Flush(ctx, halfAt, headLen-halfAt)
 }
 
 // readMark reads the mark, which is in the byte order of the host, as a peer's FollowOn leaves it, and

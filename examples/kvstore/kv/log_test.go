@@ -1,9 +1,11 @@
 package kv
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -200,6 +202,66 @@ func TestDamagedBackup(t *testing.T) {
 		w.scribble("backup", 0, []byte{0xf0, 0xff, 0xff, 0xff, 0xff, 1, 0, 0})
 		_, err = Open(w.context(), w.config("backup", 1))
 		require.ErrorContains(t, err, "another size")
+	})
+}
+
+// TestOtherHalf of a log than that which a file was made with is refused, and the file stays as it is. That of before the
+// head had it tells it by its size.
+func TestOtherHalf(t *testing.T) {
+	least := uint64((4*maxChange + 7) &^ 7)
+	for generation := range uint32(3) {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, "pipe")
+			w.half = 2 * least
+			w.start()
+			c := w.client("alpha")
+			w.put(c, "a", "1")
+			for w.primary.log.mark.generation <= generation {
+				w.put(c, "b", strings.Repeat("b", 60_000))
+			}
+			require.NoError(t, c.Close())
+			w.kill(w.primary)
+			w.kill(w.backup)
+			for _, older := range []bool{false, true} {
+				for _, name := range []string{"primary", "backup"} {
+					if older {
+						w.scribble(name, halfAt, make([]byte, 8))
+					}
+					before, err := os.ReadFile(w.path(name))
+					require.NoError(t, err)
+					for _, half := range []uint64{least, 4 * least} {
+						cfg := w.config(name, 0)
+						cfg.LogHalf = half
+						if name == "primary" {
+							cfg.Backup = "none"
+						}
+						_, err = Open(w.context(), cfg)
+						require.ErrorContains(t, err, fmt.Sprintf("-log-half %d", w.half))
+						after, err := os.ReadFile(w.path(name))
+						require.NoError(t, err)
+						require.True(t, bytes.Equal(before, after), "%s, generation %d, half %d, older %t", name, generation+1, half, older)
+					}
+				}
+			}
+			w.addrs = [2]string{}
+			w.start()
+			w.holds(w.client("alpha"), "a", "1")
+		})
+	}
+}
+
+// TestLogWithoutItsBeginning: a generation but the first one has some change, so that one without any is not an empty log.
+func TestLogWithoutItsBeginning(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, c *Client) {
+		w.put(c, "a", "1")
+		require.NoError(t, w.primary.writer.compact(w.context()), "the writer has nothing to do")
+		require.NoError(t, c.Close())
+		w.kill(w.primary)
+		w.scribble("primary", w.primary.log.at(mark{generation: 2}), []byte{0xff})
+		cfg := w.config("primary", 0)
+		cfg.Backup = w.addrs[1]
+		_, err := Open(w.context(), cfg)
+		require.ErrorContains(t, err, "no beginning")
 	})
 }
 

@@ -26,7 +26,7 @@ type Config struct {
 	// Backup is where the primary finds the backup; empty: this is the backup.
 	Backup  string
 	Path    string // of the durable file, which is made if it is not there
-	LogHalf uint64 // octets of half of the log: 16 MiB
+	LogHalf uint64 // octets of half of the log, which stays as it was when the file was made: 16 MiB
 	Master  []byte // the key that all others are derived from: MasterLen octets
 	Tenants []Tenant
 	// Plain serves RDMA Reads without keys, too: each tenant gets the STag of its memory.
@@ -121,7 +121,7 @@ func Open(ctx context.Context, cfg *Config) (r *Replica, err error) {
 		}
 		r.tables[table.id] = table
 	}
-	if r.log, err = openLog(cfg.Path, r.cfg.LogHalf); err != nil {
+	if r.log, err = openLog(ctx, cfg.Path, r.cfg.LogHalf); err != nil {
 		return r, err
 	}
 	if err := r.recover(ctx); err != nil {
@@ -152,6 +152,9 @@ func (r *Replica) recover(ctx context.Context) error {
 	at, err := log.scan(from, end, exact, r.apply)
 	if err != nil {
 		return err
+	}
+	if at.tail == 0 && at.generation > 1 {
+		return fmt.Errorf("kv: the log in %s is damaged: generation %d has no beginning", r.cfg.Path, at.generation)
 	}
 	if r.primary() {
 		return log.recovered(ctx, at, behind)
