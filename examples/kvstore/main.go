@@ -81,7 +81,7 @@ func (o *options) flags(name string, out io.Writer) (*flag.FlagSet, error) {
 		fs.StringVar(&o.file, "file", "", "the durable `FILE`, which is made if it is not there")
 		fs.StringVar(&o.master, "master", masterFile, "`FILE` with the master key")
 		fs.StringVar(&o.tenants, "tenants", "tenant", "`NAMES` of tenants, with commas between them")
-		fs.UintVar(&o.buckets, "buckets", 1<<14, "buckets of a tenant, of 64 octets and four keys: a power of two")
+		fs.UintVar(&o.buckets, "buckets", 1<<14, "buckets of a tenant, of 64 octets and four keys: a power of two, the one that the file was made with")
 		fs.Uint64Var(&o.values, "values", 64<<20, "octets for the values of a tenant")
 		fs.Uint64Var(&o.half, "log-half", 64<<20, "octets of half of the log, as many as the file was made with")
 		fs.DurationVar(&o.rekey, "rekey", time.Minute, "replace the keys of regions that often; 0: never")

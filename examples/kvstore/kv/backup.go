@@ -79,7 +79,7 @@ func (s *replicated) open(ctx context.Context) (err error) {
 	if err := s.catchUp(ctx); err != nil {
 		return err
 	}
-	w := welcome{file: s.file.Advertise(0, int(log.file.Size())), mark: log.mark, name: log.name}
+	w := welcome{file: s.file.Advertise(0, int(log.file.Size())), mark: log.mark, name: log.name, tenants: s.r.digest()}
 	if _, err := w.append(s.buf[:msgsLen]); err != nil {
 		return err
 	}

@@ -69,9 +69,11 @@
 //
 // # The log
 //
-// It is in one half of the file, which has the size that the file was made with: a replica that is started with another
-// one is refused. When that is full the primary writes all values there are into the
+// It is in one half of the file. When that is full the primary writes all values there are into the
 // other half, brings them to the backup, and goes on there. A Put for which there is no room, in the index,
 // among the values, or in half of the log, fails with [ErrFull]. The log is that of all tenants, so that one of them
 // can fill it.
+//
+// A file keeps the half that it was made with, and the buckets: changes name entries of the index. A replica that is
+// started with others is refused. For more of them, the values are put into a store with new files.
 package kv

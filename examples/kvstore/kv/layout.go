@@ -52,7 +52,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // A Shape tells how large the memory of a tenant is.
 type Shape struct {
-	Buckets uint32 // of the index, a power of two
+	Buckets uint32 // of the index, a power of two. It stays as it was when the file was made.
 	Values  uint64 // octets of the blocks, a multiple of 64 KiB
 }
 
@@ -89,6 +89,11 @@ func (s Shape) next(bucket uint32) uint32 { return (bucket + 1) & (s.Buckets - 1
 
 // probes is in how many buckets a key may be.
 func (s Shape) probes() int { return int(min(s.Buckets, maxProbes)) }
+
+// reaches reports whether a key with that hash may be in a bucket.
+func (s Shape) reaches(hash uint64, bucket uint32) bool {
+	return int((bucket-s.home(hash))&(s.Buckets-1)) < s.probes()
+}
 
 const shapeLen = 12
 

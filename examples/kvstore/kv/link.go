@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -10,19 +11,21 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A welcome is the first message of the backup: where its durable file is, and
-// what log there is in it.
+// A welcome is the first message of the backup: where its durable file is, what log there is in it, and a digest
+// of its tenants.
 type welcome struct {
-	file iwarp.RemoteBuffer
-	mark mark
-	name [nameLen]byte
+	file    iwarp.RemoteBuffer
+	mark    mark
+	name    [nameLen]byte
+	tenants [sha256.Size]byte
 }
 
-const welcomeLen = 16 + 8 + nameLen
+const welcomeLen = 16 + 8 + nameLen + sha256.Size
 
 func (w *welcome) append(b []byte) ([]byte, error) {
 	b, err := w.file.AppendBinary(b)
-	return append(binary.BigEndian.AppendUint64(b, w.mark.word()), w.name[:]...), err
+	b = append(binary.BigEndian.AppendUint64(b, w.mark.word()), w.name[:]...)
+	return append(b, w.tenants[:]...), err
 }
 
 func (w *welcome) parse(b []byte) error {
@@ -31,6 +34,7 @@ func (w *welcome) parse(b []byte) error {
 	}
 	w.mark = markOf(binary.BigEndian.Uint64(b[16:]))
 	copy(w.name[:], b[24:])
+	copy(w.tenants[:], b[24+nameLen:])
 	return w.file.UnmarshalBinary(b[:16])
 }
 
@@ -84,7 +88,7 @@ func dialBackup(ctx context.Context, r *Replica) (*link, error) {
 		PD: r.pd, Auth: auth, PrivateData: []byte{byte(useReplicate)}, Commit: &iwarp.CommitOptions{Negotiate: true},
 	})
 	if err == nil {
-		err = l.meet(ctx, r.log)
+		err = l.meet(ctx, r)
 	}
 	if err != nil {
 		l.close()
@@ -94,7 +98,7 @@ func dialBackup(ctx context.Context, r *Replica) (*link, error) {
 }
 
 // meet waits for the backup, which may have to end a connection from before, and checks what it has.
-func (l *link) meet(ctx context.Context, log *logFile) error {
+func (l *link) meet(ctx context.Context, r *Replica) error {
 	n, err := l.qp.Recv(ctx, l.mr.Slice(0, welcomeLen))
 	if err != nil {
 		return fmt.Errorf("kv: the backup has not answered: %w", err)
@@ -105,8 +109,11 @@ func (l *link) meet(ctx context.Context, log *logFile) error {
 	if _, _, ok := l.qp.CommitLimits(); !ok {
 		return fmt.Errorf("kv: the backup serves no Commit")
 	}
-	if size := logStart + 2*log.half; uint64(l.theirs.file.Len) != size {
+	if size := logStart + 2*r.log.half; uint64(l.theirs.file.Len) != size {
 		return fmt.Errorf("kv: the backup's file has %d octets, that of the primary %d", l.theirs.file.Len, size)
+	}
+	if l.theirs.tenants != r.digest() {
+		return fmt.Errorf("kv: the backup has other tenants, or memory of another size for them: start both with the same -tenants, -buckets and -values")
 	}
 	l.named = l.theirs.mark.generation > 0
 	return nil

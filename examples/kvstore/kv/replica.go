@@ -2,10 +2,14 @@ package kv
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -176,6 +180,15 @@ func (r *Replica) apply(c *change) error {
 	}
 	r.version = max(r.version, c.version)
 	return t.apply(c)
+}
+
+// digest is that of the tenants, which both replicas have, and of the shapes of their memory.
+func (r *Replica) digest() [sha256.Size]byte {
+	var b []byte
+	for _, id := range slices.Sorted(maps.Keys(r.tables)) {
+		b = r.tables[id].shape.append(binary.LittleEndian.AppendUint64(b, id))
+	}
+	return sha256.Sum256(b)
 }
 
 // listen begins to take connections.

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -273,25 +274,67 @@ func TestTimeoutGoesToTheOther(t *testing.T) {
 	close(hold)
 }
 
-// TestReplicasDiffer: a backup that does not have a tenant of the primary fails, and says why.
+// TestReplicasDiffer: a backup that has other tenants than the primary, or memory of another size for them, is refused. The
+// changes of a primary would not be possible there, or be made where no client finds them.
 func TestReplicasDiffer(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, "pipe")
-		w.tenants = []string{"alpha"}
-		w.startBackup()
-		w.tenants = []string{"alpha", "beta"}
-		w.startPrimary()
-		w.settle()
-		key, err := TenantKey(testMaster, "beta")
-		require.NoError(t, err)
-		c, err := Dial(w.context(), &ClientConfig{Network: "pipe", Primary: w.addrs[0], Backup: w.addrs[1], Tenant: "beta", Key: key})
-		require.NoError(t, err, "one replica is enough")
-		require.ErrorIs(t, c.Put(w.context(), []byte("a"), []byte("1")), ErrUncertain)
-		<-w.backup.Failed()
-		require.ErrorContains(t, w.backup.Err(), "not configured")
-		require.NoError(t, w.backup.Close())
-		require.NoError(t, c.Close())
-	})
+	for _, differ := range []func(w *world){
+		func(w *world) { w.tenants = w.tenants[:1] },
+		func(w *world) { w.tenants = []string{"alpha", "gamma"} },
+		func(w *world) { w.shape.Buckets *= 4 },
+		func(w *world) { w.shape.Values *= 2 },
+	} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, "pipe")
+			tenants, shape := w.tenants, w.shape
+			differ(w)
+			w.startBackup()
+			w.tenants, w.shape = tenants, shape
+			w.startPrimary()
+			_, err := dialBackup(w.context(), w.primary)
+			require.ErrorContains(t, err, "-tenants, -buckets and -values")
+			require.False(t, w.primary.serving())
+			w.kill(w.backup)
+			w.startBackup()
+			w.settle()
+		})
+	}
+}
+
+// TestTenantsOfAFile and the buckets of their index stay: a file with changes that are not possible with the others is
+// refused, and stays as it is.
+func TestTenantsOfAFile(t *testing.T) {
+	for want, differ := range map[string]func(w *world){
+		"not configured":  func(w *world) { w.tenants = w.tenants[1:] },
+		"have this entry": func(w *world) { w.shape.Buckets *= 2 },
+		"no such entry":   func(w *world) { w.shape.Buckets /= 2 },
+	} {
+		stored(t, func(t *testing.T, w *world, c *Client) {
+			for i := range 30 {
+				w.put(c, keyOf(i), "v")
+			}
+			require.NoError(t, c.Close())
+			w.kill(w.primary)
+			w.kill(w.backup)
+			tenants, shape := w.tenants, w.shape
+			differ(w)
+			for _, name := range []string{"primary", "backup"} {
+				before, err := os.ReadFile(w.path(name))
+				require.NoError(t, err)
+				cfg := w.config(name, 0)
+				if name == "primary" {
+					cfg.Backup = "none"
+				}
+				_, err = Open(w.context(), cfg)
+				require.ErrorContains(t, err, want)
+				after, err := os.ReadFile(w.path(name))
+				require.NoError(t, err)
+				require.True(t, bytes.Equal(before, after), name)
+			}
+			w.tenants, w.shape, w.addrs = tenants, shape, [2]string{}
+			w.start()
+			w.holds(w.client("alpha"), keyOf(0), "v")
+		})
+	}
 }
 
 // TestVersionsGoOn where the latest changes were Deletes, of which a compacted log has nothing.

@@ -44,7 +44,7 @@ func (it *item) logged() uint64 {
 var (
 	ErrFull = errors.New("kv: the store is full")
 
-	errIndexFull  = fmt.Errorf("%w: the index has no room for this key: use more buckets", ErrFull)
+	errIndexFull  = fmt.Errorf("%w: the index has no room for this key: more buckets need new files", ErrFull)
 	errValuesFull = fmt.Errorf("%w: there is no room for this value", ErrFull)
 	errLogFull    = fmt.Errorf("%w: what is in the store does not fit into half of the log", ErrFull)
 )
@@ -134,13 +134,16 @@ func (t *table) finish(it *item, c *change) {
 	t.change(it, c)
 }
 
-// apply makes a change that another replica has decided on, or that is in the log.
+// apply makes a change that another replica has decided on, or that is in the log. Where clients would not find its entry
+// the index had other buckets when the change was made.
 func (t *table) apply(c *change) error {
 	if c.entry >= uint32(len(t.owners)) {
 		return t.damaged(c, "the index has no such entry")
 	}
-	it := t.items[string(c.key)]
+	it, hash := t.items[string(c.key)], hashOf(c.key)
 	switch {
+	case !t.shape.reaches(hash, c.entry/bucketEntries):
+		return t.damaged(c, "the key cannot have this entry")
 	case it == nil && t.owners[c.entry] != nil:
 		return t.damaged(c, "its entry belongs to another key")
 	case it != nil && it.entry != c.entry:
@@ -151,14 +154,14 @@ func (t *table) apply(c *change) error {
 		return t.damaged(c, "its block is not free")
 	}
 	if it == nil {
-		it = t.add(c.key, hashOf(c.key), c.entry)
+		it = t.add(c.key, hash, c.entry)
 	}
 	t.change(it, c)
 	return nil
 }
 
 func (t *table) damaged(c *change, why string) error {
-	return fmt.Errorf("kv: tenant %q: a change in the log is not possible, %v: %s: is the configuration another one?", t.name, c, why)
+	return fmt.Errorf("kv: tenant %q: a change in the log is not possible, %v: %s: is the configuration, such as -buckets, another one?", t.name, c, why)
 }
 
 // change makes a change whose block was given out, and gives back the one before it.

@@ -276,6 +276,16 @@ func TestOtherConfiguration(t *testing.T) {
 		err := table.apply(&c)
 		require.ErrorContains(t, err, "configuration", "%s", why)
 	}
+	table, err = newTable("a", smallShape)
+	require.NoError(t, err)
+	for i := range smallShape.Buckets {
+		c := change{version: 1, entry: i * bucketEntries, key: []byte("a"), deletes: true}
+		if (i-smallShape.home(hashOf(c.key)))%smallShape.Buckets < maxProbes {
+			require.NoError(t, table.apply(&c), "bucket %d", i)
+		} else {
+			require.ErrorContains(t, table.apply(&c), "cannot have this entry", "bucket %d", i)
+		}
+	}
 	for _, s := range []Shape{{}, {3, maxStored}, {4, 0}, {4, 100}, {1 << 29, maxStored}, {4, 1 << 40}} {
 		_, err := newTable("a", s)
 		require.Error(t, err, "%+v", s)
