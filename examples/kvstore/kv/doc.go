@@ -65,7 +65,8 @@
 //
 // Two replicas cannot do without each other for changes: neither could tell whether the other one is gone
 // or only out of reach. To make the backup the primary is for a person who knows: stop both, and start a
-// primary with the backup's file, or a copy of it, and a backup with a new one.
+// primary with the backup's file, or a copy of it, and a backup with a new one. The log has another name from then on,
+// so that the primary from before is refused, if it is started again, by the backup that has it.
 //
 // # The log
 //

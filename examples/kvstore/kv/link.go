@@ -46,7 +46,7 @@ func (w *welcome) missing(log *logFile) (mark, error) {
 	case w.mark.generation == 0:
 		return all, nil
 	case w.name != log.name:
-		return all, fmt.Errorf("kv: the backup has the log of another store")
+		return all, fmt.Errorf("kv: the backup has the log of another store, or of another primary")
 	case w.mark.generation == log.mark.generation && w.mark.tail <= log.mark.tail:
 		return w.mark, nil
 	case w.mark.generation == log.mark.generation-1:

@@ -23,7 +23,8 @@ import (
 //
 // The log is in one half, by the last bit of its generation. When that is full, the changes that
 // still count are written to the other one, as the beginning of the next generation. The name is a
-// random number, that of the log; the backup has it from the primary. The octets of a half are there, little endian,
+// random number, that of the log; the backup has it from the primary. A backup's log that becomes that of a primary has a new
+// one: the primary from before has another log from there on. The octets of a half are there, little endian,
 // before there is a log; they are 0 in a file of before they were, whose size tells.
 const (
 	logStart  = 4096
@@ -149,13 +150,19 @@ func (l *logFile) start(ctx context.Context) error {
 	if err := l.clear(first, l.half); err != nil {
 		return err
 	}
-	if _, err := rand.Read(l.name[:]); err != nil {
-		return err
-	}
-	if _, err := l.file.WriteAt(l.name[:], nameAt); err != nil {
+	if err := l.rename(); err != nil {
 		return err
 	}
 	return l.recovered(ctx, first, maxBatch)
+}
+
+// rename gives the log a name that no other one has. It is durable when a generation begins.
+func (l *logFile) rename() error {
+	if _, err := rand.Read(l.name[:]); err != nil {
+		return err
+	}
+	_, err := l.file.WriteAt(l.name[:], nameAt)
+	return err
 }
 
 // begin makes the generation of a mark durable, with all that was written before it.

@@ -160,10 +160,15 @@ func (r *Replica) recover(ctx context.Context) error {
 	if at.tail == 0 && at.generation > 1 {
 		return fmt.Errorf("kv: the log in %s is damaged: generation %d has no beginning", r.cfg.Path, at.generation)
 	}
-	if r.primary() {
-		return log.recovered(ctx, at, behind)
+	if !r.primary() {
+		return nil
 	}
-	return nil
+	if exact { // the backup has become the primary: that from before must not write to the new backup
+		if err := log.rename(); err != nil {
+			return err
+		}
+	}
+	return log.recovered(ctx, at, behind)
 }
 
 // apply makes a change that is in the log.

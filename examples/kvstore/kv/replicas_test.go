@@ -3,6 +3,7 @@ package kv
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -159,12 +160,10 @@ func TestPrimaryThatLostItsLog(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "1", string(got))
 
-		// A copy of the backup's log makes it a primary again.
+		// The backup's log makes it a primary again, of a backup with a new one.
 		w.kill(w.primary)
 		w.kill(w.backup)
-		b, err := os.ReadFile(filepath.Join(w.dir, "backup"))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(w.dir, "primary"), b, 0o600))
+		require.NoError(t, os.Rename(filepath.Join(w.dir, "backup"), filepath.Join(w.dir, "primary")))
 		w.startBackup()
 		w.startPrimary()
 		w.settle()
@@ -174,11 +173,60 @@ func TestPrimaryThatLostItsLog(t *testing.T) {
 		// But not the other way round: where the log of a primary ends is not written down.
 		w.kill(w.primary)
 		w.kill(w.backup)
-		b, err = os.ReadFile(filepath.Join(w.dir, "primary"))
+		b, err := os.ReadFile(filepath.Join(w.dir, "primary"))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(w.dir, "backup"), b, 0o600))
 		_, err = Open(w.context(), w.config("backup", 1))
 		require.ErrorContains(t, err, "log of a primary")
+	})
+}
+
+// TestPromotion: the backup's log makes a primary, also if that ends at first before it has a log of its own, or a backup. The
+// primary from before has changes that no replica was told of, and is refused by the backup of the new one.
+func TestPromotion(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.held(stageLogged)
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "a", "1")
+		release := w.stopHere()
+		ended := make(chan error, 1)
+		go func() { ended <- c.Put(w.context(), []byte("a"), []byte("lost")) }()
+		require.NoError(t, w.until(func() bool { _, err := c.from(w.context(), 0, "a"); return err != nil }))
+		w.kill(w.backup)
+		release()
+		require.ErrorIs(t, <-ended, ErrUncertain)
+		w.kill(w.primary)
+		require.NoError(t, c.Close())
+		require.NoError(t, os.Rename(w.path("primary"), w.path("before")))
+		require.NoError(t, os.Rename(w.path("backup"), w.path("primary")))
+		w.addrs = [2]string{1: "none"}
+		w.startPrimary()
+		w.kill(w.primary)
+		w.scribble("primary", 0, binary.NativeEndian.AppendUint64(nil, w.backup.log.mark.word())) // it has got no further than its name
+		w.startPrimary()
+		name := w.primary.log.name
+		w.kill(w.primary) // or has a log of its own, and no backup yet
+		w.addrs = [2]string{}
+		w.start()
+		require.Equal(t, name, w.primary.log.name)
+		c = w.client("alpha")
+		w.holds(c, "a", "1")
+		w.put(c, "a", "2")
+
+		cfg := w.config("before", 0)
+		cfg.Addr, cfg.Backup = "", w.addrs[1]
+		before, err := Open(w.context(), cfg)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = before.Close() })
+		time.Sleep(10 * time.Second)
+		require.False(t, before.serving())
+		w.kill(before)
+		w.settle()
+		w.holds(c, "a", "2")
+		w.put(c, "a", "3")
+		w.holds(c, "a", "3")
 	})
 }
 
