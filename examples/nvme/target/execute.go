@@ -46,7 +46,7 @@ func (tk *task) submit(turn bool) {
 		n = tk.op.Namespaces[0]
 	}
 	if n == nil {
-		tk.q.t.flusher.submit(tk)
+		tk.q.t.flusher(tk.q.m.Controller()).submit(tk)
 		return
 	}
 	if turn && tk.isShort(handleOf(n).medium()) {
@@ -78,9 +78,7 @@ const compareSize = 64 << 10
 // execute calls back ends, and answers.
 func (tk *task) execute(s *scratch) {
 	if tk.ctrl != nil {
-		if t := tk.t; t.model.Flushing(tk.ctrl, tk.ref) {
-			t.model.Flushed(tk.ctrl, tk.ref, flush(t.ctx, tk.op.Namespaces))
-		}
+		tk.t.flushFor(tk.ctrl)
 		return
 	}
 	if !tk.q.m.Begin(tk.ref) {
@@ -164,6 +162,13 @@ func compare(ctx context.Context, b backend.Backend, op *model.Op, s *scratch) e
 		off, want = off+int64(len(have)), want[len(have):]
 	}
 	return nil
+}
+
+// flushFor does DoFlush.
+func (t *Target) flushFor(c *model.Controller) {
+	for list, more := t.model.Flush(c); more; list, more = t.model.Flush(c) {
+		t.model.Flushed(c, flush(t.ctx, list))
+	}
 }
 
 // flush flushes all namespaces. One that fails does not keep the others from it.

@@ -26,6 +26,8 @@ type host struct {
 	pd   *iwarp.PD
 	addr string
 	nqn  string
+
+	subsystem string
 }
 
 func newHost(t testing.TB, addr string) *host {
@@ -34,7 +36,7 @@ func newHost(t testing.TB, addr string) *host {
 	pd, err := rnic.AllocPD()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rnic.Close()) })
-	return &host{t: t, rnic: rnic, pd: pd, addr: addr, nqn: hostNQN}
+	return &host{t: t, rnic: rnic, pd: pd, addr: addr, nqn: hostNQN, subsystem: storage}
 }
 
 // A line is a queue of a host.
@@ -221,7 +223,7 @@ func (h *host) connect(n int) *session {
 	h.t.Helper()
 	l, err := h.dial(0, 32, nil)
 	require.NoError(h.t, err)
-	a := l.connect(storage, capsule.AnyController)
+	a := l.connect(h.subsystem, capsule.AnyController)
 	require.Equal(h.t, capsule.Success, a.Status)
 	s := &session{host: h, cntlid: uint16(a.DW0), admin: l}
 	l.ok(capsule.SetProperty(capsule.PropCC, 0x00460001).SQE(0))
@@ -238,7 +240,7 @@ func (s *session) queue(entries int, change func(*iwarp.QPConfig)) *line {
 	s.t.Helper()
 	l, err := s.dial(uint16(len(s.io)+1), entries, change)
 	require.NoError(s.t, err)
-	require.Equal(s.t, capsule.Success, l.connect(storage, s.cntlid).Status)
+	require.Equal(s.t, capsule.Success, l.connect(s.subsystem, s.cntlid).Status)
 	s.io = append(s.io, l)
 	return l
 }

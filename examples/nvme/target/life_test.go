@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -341,4 +342,59 @@ func TestNVME_92_StalledHosts(t *testing.T) {
 			})
 		})
 	}
+}
+
+const otherStorage = "nqn.2026-11.org.example:other"
+
+// TestNVME_78_FlushesOfAnotherSubsystem do not wait for a medium that hangs, however many flushes of that do; nor does a shutdown. What
+// the hosts of the subsystem leave behind, which shut down and reset again and again, is one flush.
+func TestNVME_78_FlushesOfAnotherSubsystem(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := fakeOf(t)
+		w := newWorld(t, "pipe", nil, b)
+		require.NoError(t, w.target.AddNamespace(storage, Namespace{NSID: 2, Backend: fakeOf(t)}))
+		require.NoError(t, w.target.AddSubsystem(Subsystem{NQN: otherStorage}))
+		free := fakeOf(t)
+		require.NoError(t, w.target.AddNamespace(otherStorage, Namespace{NSID: 1, Backend: free}))
+		require.NoError(t, w.target.AddNamespace(otherStorage, Namespace{NSID: 2, Backend: fakeOf(t)}))
+		open := make(chan struct{})
+		release := sync.OnceFunc(func() { close(open) })
+		defer release()
+		b.Inject(backend.Fault{Call: backend.CallSync, Wait: open})
+		s := newHost(t, w.addr).connect(1)
+		require.Equal(t, capsule.Success, s.io[0].writeInside(0, pattern(lba, 1)).Status)
+		var stuck []uint16
+		for range maxWorkers {
+			stuck = append(stuck, s.io[0].send(capsule.FlushSQE(0, capsule.BroadcastNSID)))
+		}
+		resets := newHost(t, w.addr).connect(0)
+		for range 100 {
+			for _, cc := range []uint64{0x00464001, 0x00460000, 0x00460001} {
+				resets.admin.ok(capsule.SetProperty(capsule.PropCC, cc).SQE(0))
+			}
+		}
+		w.settled()
+		waiting := 0
+		for tk := w.target.flusher(w.queue(0).m.Controller()).waiting.first; tk != nil; tk = tk.next {
+			waiting++
+		}
+		require.Equal(t, 1, waiting)
+
+		h := newHost(t, w.addr)
+		h.subsystem = otherStorage
+		other := h.connect(1)
+		require.Equal(t, capsule.Success, other.io[0].writeInside(0, pattern(lba, 1)).Status)
+		flush := other.io[0].send(capsule.FlushSQE(0, capsule.BroadcastNSID))
+		w.settled()
+		require.Equal(t, 1, free.Count(backend.CallSync))
+		require.Equal(t, capsule.Success, other.io[0].wait(flush).Status)
+		other.admin.ok(capsule.SetProperty(capsule.PropCC, 0x00464001).SQE(0))
+		w.settled()
+		csts := other.admin.ok(capsule.GetProperty(capsule.PropCSTS).SQE(0))
+		require.Equal(t, capsule.CSTS{SHST: capsule.SHSTComplete}, capsule.ParseCSTS(uint32(csts.Value())))
+		release()
+		for _, cid := range stuck {
+			require.Equal(t, capsule.Success, s.io[0].wait(cid).Status)
+		}
+	})
 }

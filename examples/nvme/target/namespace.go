@@ -74,9 +74,27 @@ func (n *namespace) flush(ctx context.Context) error {
 
 // AddSubsystem adds a subsystem without namespaces. It is ErrExists if there is one of the same name.
 func (t *Target) AddSubsystem(s Subsystem) error {
-	return t.change(func(out []model.Action) ([]model.Action, error) {
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	err := t.change(func(out []model.Action) ([]model.Action, error) {
 		return t.model.AddSubsystem(model.SubsystemConfig{NQN: s.NQN, Serial: s.Serial, Model: s.Model, Hosts: s.Hosts}, out)
 	})
+	if err != nil {
+		return err
+	}
+	w := newWorkers(maxWorkers)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.flushers[s.NQN], t.pools = w, append(t.pools, w)
+	return nil
+}
+
+// flusher is the workers that flush namespaces of the subsystem of a controller. A medium that hangs keeps those of others from
+// nothing.
+func (t *Target) flusher(c *model.Controller) *workers {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.flushers[c.SubNQN()]
 }
 
 // SetHosts changes which hosts may connect to a subsystem, nil: any. The controllers of others end.

@@ -101,7 +101,7 @@ func (t *Target) performOne(q *queue, a *model.Action) {
 	}
 	switch {
 	case a.Do == model.DoFlush: // also if its queue has ended
-		t.flusher.submit(&task{t: t, ref: a.Ref, do: a.Do, op: a.Op, ctrl: a.Controller})
+		t.flusher(a.Controller).submit(&task{t: t, ctrl: a.Controller})
 	case to == nil:
 	case a.Do == model.DoRespond:
 		if to != q {

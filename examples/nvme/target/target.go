@@ -28,7 +28,6 @@ type Target struct {
 	memory  memory
 	actions actionLists
 	shared  *sharedReceives // nil without an SRQ
-	flusher *workers        // of commands that flush several namespaces
 	stats   counters
 	lines   logLimit
 
@@ -43,12 +42,13 @@ type Target struct {
 	release sync.Once
 	other   sync.WaitGroup // goroutines besides those of queues and workers
 
-	changing sync.Mutex // held while a namespace is added, replaced or removed: the model changes, and then spaces
+	changing sync.Mutex // held while a subsystem is added, or a namespace added, replaced or removed: the model changes, and then what is below
 
-	mu     sync.Mutex
-	live   map[*model.Queue]*queue
-	spaces map[spaceID]*namespace
-	pools  []*workers
+	mu       sync.Mutex
+	live     map[*model.Queue]*queue
+	spaces   map[spaceID]*namespace
+	flushers map[string]*workers // of what flushes several namespaces, by the NQN of the subsystem
+	pools    []*workers          // all there are
 }
 
 // New makes a target that has the discovery subsystem alone. End it with Close or Shutdown.
@@ -64,7 +64,7 @@ func New(cfg *Config) (*Target, error) {
 	t := &Target{
 		cfg: c, model: m, rnic: c.RNIC, pd: c.PD, start: time.Now(),
 		idle: make(chan struct{}, 1), kick: make(chan struct{}, 1),
-		live: make(map[*model.Queue]*queue), spaces: make(map[spaceID]*namespace),
+		live: make(map[*model.Queue]*queue), spaces: make(map[spaceID]*namespace), flushers: make(map[string]*workers),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.lines.log = c.Logger
@@ -73,8 +73,6 @@ func New(cfg *Config) (*Target, error) {
 	if err := t.verbs(); err != nil {
 		return nil, errors.Join(err, t.releaseVerbs())
 	}
-	t.flusher = newWorkers(maxWorkers)
-	t.pools = append(t.pools, t.flusher)
 	t.other.Go(t.clock)
 	return t, nil
 }

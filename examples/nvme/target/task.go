@@ -20,7 +20,7 @@ type task struct {
 	data     capsule.Data
 	op       model.Op
 	buf      *buffer
-	ctrl     *model.Controller // DoFlush, which is no command: only t, ref and op are set besides
+	ctrl     *model.Controller // DoFlush, which is no command: only t is set besides
 	turn     bool              // it is carried out in the turn of the queue
 	most     int64             // octets of the budget that its queue may have with its buffer
 	deadline time.Duration     // while it waits for a buffer

@@ -23,8 +23,8 @@ const (
 	DoFill
 	// DoExecute carries out Op: Begin just before, and Finish with its status.
 	DoExecute
-	// DoFlush flushes Op.Namespaces, since a controller shuts down, and then calls Target.Flushed with Controller
-	// and Ref.
+	// DoFlush flushes a subsystem, since controllers of it shut down: what Target.Flush names, with Controller, and then
+	// Target.Flushed, again and again until Flush says that this is all. There is one DoFlush of a subsystem at a time.
 	DoFlush
 	// DoClose closes the connection of Queue. Nothing is sent on it any more. Target.Lost follows.
 	DoClose

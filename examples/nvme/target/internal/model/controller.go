@@ -16,7 +16,9 @@ const (
 	ready           // RDY
 	failing         // CFS: it was enabled with fields that are not supported
 	resetting       // RDY still: EN is 0, and I/O queues have not ended yet
-	shutting        // SHST 1: namespaces are being flushed
+	shutting        // SHST 1: the namespaces are to be flushed
+	flushing        // SHST 1: they are being flushed
+	unflushed       // SHST 1 and CFS: they could not be
 	shut            // SHST 2
 	ended           // it is not known any more
 )
@@ -38,10 +40,9 @@ type Controller struct {
 	queues  []*Queue // by QID; the first one is the admin queue
 	io      int      // I/O queues, with those that have ended but for which a back end still works
 	cc      capsule.CC
-	failed  bool   // CFS, though not for the fields of CC
+	failed  bool   // CFS, since the keep alive timer has expired
 	granted int    // I/O queues
 	katoMS  uint32 // keep alive timeout in milliseconds, rounded up; 0: none
-	flushes uint32 // counts shutdowns
 	events
 	log discoveryLog
 }
@@ -106,8 +107,10 @@ func (c *Controller) csts() capsule.CSTS {
 		s.RDY = true
 	case failing:
 		s.CFS = true
-	case shutting:
+	case shutting, flushing:
 		s.RDY, s.SHST = true, capsule.SHSTOccurring
+	case unflushed:
+		s.RDY, s.CFS, s.SHST = true, true, capsule.SHSTOccurring
 	case shut:
 		s.SHST = capsule.SHSTComplete
 	case disabled, ended:
@@ -173,8 +176,6 @@ func (c *Controller) enable() {
 // reset closes the I/O queues. The controller is disabled when they have ended.
 func (c *Controller) reset(out []Action) []Action {
 	c.enter(resetting)
-	c.failed = false
-	c.flushes++
 	for _, q := range c.queues[1:] {
 		if q != nil {
 			out = c.t.close(q, out)
@@ -195,41 +196,47 @@ func (c *Controller) resetDone(out []Action) []Action {
 	return c.configure(c.cc, out)
 }
 
-// shutDown asks for a flush of the volatile namespaces.
+// shutDown asks for a flush of the volatile namespaces. One that is under way may have begun too early: another one follows it.
 func (c *Controller) shutDown(out []Action) []Action {
-	volatile := c.sub.namespaces.Load().volatile
-	if len(volatile) == 0 {
+	if len(c.sub.namespaces.Load().volatile) == 0 {
 		c.enter(shut)
 		return out
 	}
 	c.enter(shutting)
-	c.flushes++
-	return append(out, Action{
-		Do:         DoFlush,
-		Queue:      c.admin,
-		Ref:        Ref{Slot: none, gen: c.flushes},
-		Op:         Op{Kind: OpFlush, Namespaces: volatile},
-		Controller: c,
-	})
+	if c.sub.flushing {
+		return out
+	}
+	c.sub.flushing = true
+	return append(out, Action{Do: DoFlush, Queue: c.admin, Controller: c})
 }
 
-// Flushing reports whether DoFlush is still to be done: the host may have reset the controller meanwhile, and again and again.
-func (t *Target) Flushing(c *Controller, r Ref) bool {
+// Flush begins a flush, for all controllers of the subsystem of c that shut down now, and tells of which namespaces. more is false if there
+// are none, as their hosts have reset them or have gone: DoFlush is done.
+func (t *Target) Flush(c *Controller) (list []*Namespace, more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return c.state() == shutting && r.gen == c.flushes
+	c.sub.flushing = false
+	for _, o := range c.sub.controllers {
+		if o.state() == shutting {
+			o.enter(flushing)
+			c.sub.flushing = true
+		}
+	}
+	return c.sub.namespaces.Load().volatile, c.sub.flushing
 }
 
-// Flushed tells that DoFlush is done. If the status is not Success, what the host has written may be lost: it sees
+// Flushed tells that the flush is done. If the status is not Success, what hosts have written may be lost: they see
 // CSTS.CFS, and the shutdown does not complete.
-func (t *Target) Flushed(c *Controller, r Ref, status capsule.Status) {
+func (t *Target) Flushed(c *Controller, status capsule.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case c.state() != shutting || r.gen != c.flushes:
-	case status.OK():
-		c.enter(shut)
-	default:
-		c.failed = true
+	for _, o := range c.sub.controllers {
+		switch {
+		case o.state() != flushing: // reset meanwhile
+		case status.OK():
+			o.enter(shut)
+		default:
+			o.enter(unflushed)
+		}
 	}
 }

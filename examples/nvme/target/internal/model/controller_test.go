@@ -2,6 +2,7 @@ package model
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -89,9 +90,8 @@ func TestNVME_40_Shutdown(t *testing.T) {
 	l.setCC(0x464001)
 	require.Equal(t, capsule.CSTS{RDY: true, SHST: capsule.SHSTOccurring}, l.csts())
 	l.refused(capsule.StatusSequenceError, 0, l.ask(capsule.AsyncEventSQE(l.next())))
-	flush := w.goOn()
-	require.Equal(t, []*Namespace{volatile}, flush.Op.Namespaces)
-	w.act(flush)
+	w.act(w.goOn())
+	require.Equal(t, []Op{{Kind: OpFlush, Namespaces: []*Namespace{volatile}}}, w.ops)
 	require.Equal(t, capsule.CSTS{SHST: capsule.SHSTComplete}, l.csts())
 	require.Empty(t, w.held)
 }
@@ -133,13 +133,56 @@ func TestNVME_40_LateFlush(t *testing.T) {
 	l.setCC(0x460000)
 	l.enable()
 	l.setCC(0x464001)
-	late, now := w.goOn(), w.goOn()
-	require.False(t, w.target.Flushing(late.Controller, late.Ref), "it need not be done")
-	require.True(t, w.target.Flushing(now.Controller, now.Ref))
-	w.act(late)
+	c := w.goOn().Controller
+	require.Empty(t, w.held, "there is one at a time, however often the host resets")
+	_, more := w.target.Flush(c)
+	require.True(t, more)
+	l.setCC(0x460000)
+	l.enable()
+	l.setCC(0x464001)
+	require.Empty(t, w.held)
+	w.target.Flushed(c, capsule.Success)
 	require.Equal(t, uint8(capsule.SHSTOccurring), l.csts().SHST)
-	w.act(now)
+	_, more = w.target.Flush(c)
+	require.True(t, more)
+	w.target.Flushed(c, capsule.Success)
 	require.Equal(t, uint8(capsule.SHSTComplete), l.csts().SHST)
+	_, more = w.target.Flush(c)
+	require.False(t, more)
+}
+
+// The flush of one controller is that of all that shut down before it begins. It need not be done for those that are reset before.
+func TestNVME_40_FlushOfSeveral(t *testing.T) {
+	w := newWorld(t)
+	w.add(namespace(1))
+	reset, early, late := w.ready(), w.admin(hostB, idB, storage), w.admin(hostB, idB, storage)
+	early.enable()
+	late.enable()
+	w.hold[DoFlush] = true
+	reset.setCC(0x464001)
+	c := w.goOn().Controller
+	reset.setCC(0x460000)
+	reset.enable()
+	_, more := w.target.Flush(c)
+	require.False(t, more)
+	reset.setCC(0x464001)
+	early.setCC(0x464001)
+	c = w.goOn().Controller
+	reset.setCC(0x460000)
+	_, more = w.target.Flush(c)
+	require.True(t, more)
+	late.setCC(0x464001)
+	w.target.Flushed(c, capsule.Success)
+	require.Equal(t, capsule.CSTS{}, reset.csts())
+	require.Equal(t, uint8(capsule.SHSTComplete), early.csts().SHST)
+	require.Equal(t, uint8(capsule.SHSTOccurring), late.csts().SHST)
+	require.Empty(t, w.held)
+	_, more = w.target.Flush(c)
+	require.True(t, more)
+	w.tick(time.Hour) // the hosts have gone
+	w.target.Flushed(c, capsule.Success)
+	_, more = w.target.Flush(c)
+	require.False(t, more)
 }
 
 // A reset closes the I/O queues. RDY is 0 when their connections have ended and no back end works for them.

@@ -63,7 +63,7 @@ func (m *reference) csts() capsule.CSTS {
 	switch m.state {
 	case ready, resetting:
 		return capsule.CSTS{RDY: true}
-	case shutting:
+	case shutting, flushing:
 		return capsule.CSTS{RDY: true, SHST: capsule.SHSTOccurring}
 	case shut:
 		return capsule.CSTS{SHST: capsule.SHSTComplete}
@@ -79,7 +79,8 @@ type walk struct {
 	admin, io *line
 	execute   []Action // begun, and not
 	begun     []Action
-	flushes   []Action
+	flush     *Controller // of the DoFlush there is
+	flushes   bool        // it is flushing
 	closing   []Action
 }
 
@@ -102,16 +103,28 @@ var walkEvents = []struct {
 	{"write", (*walk).write},
 	{"begin", (*walk).begin},
 	{"finish", (*walk).finish},
-	{"flushed", func(k *walk) bool {
-		if len(k.flushes) == 0 {
+	{"flush", func(k *walk) bool {
+		if k.flush == nil || k.flushes {
 			return false
 		}
-		a := k.flushes[0]
-		k.flushes = k.flushes[1:]
-		if k.ref.state == shutting && len(k.flushes) == 0 {
+		if _, k.flushes = k.target.Flush(k.flush); !k.flushes {
+			k.flush = nil
+		}
+		require.Equal(k.t, k.ref.state == shutting, k.flushes)
+		if k.flushes {
+			k.ref.state = flushing
+		}
+		return true
+	}},
+	{"flushed", func(k *walk) bool {
+		if !k.flushes {
+			return false
+		}
+		k.flushes = false
+		if k.ref.state == flushing {
 			k.ref.state = shut
 		}
-		k.target.Flushed(a.Controller, a.Ref, capsule.Success)
+		k.target.Flushed(k.flush, capsule.Success)
 		return true
 	}},
 	{"closed", func(k *walk) bool {
@@ -150,7 +163,8 @@ func (k *walk) sort() {
 		case DoExecute:
 			k.execute = append(k.execute, a)
 		case DoFlush:
-			k.flushes = append(k.flushes, a)
+			require.Nil(k.t, k.flush, "there is one at a time")
+			k.flush = a.Controller
 		case DoClose:
 			l := k.lines[a.Queue]
 			require.False(k.t, l.isClosed(), "a queue is closed once")
@@ -167,7 +181,7 @@ func (k *walk) sort() {
 }
 
 func (k *walk) cc(v uint64) bool {
-	if k.ref.state == ended || len(k.flushes) > 1 {
+	if k.ref.state == ended {
 		return false
 	}
 	k.admin.setCC(v)
@@ -208,7 +222,7 @@ func (k *walk) write() bool {
 	}
 	n := len(k.io.answers)
 	k.io.send(k.io.rw(capsule.OpWriteZeroes, 0, 1))
-	shutDown := !k.io.isClosed() && (k.ref.state == shutting || k.ref.state == shut)
+	shutDown := !k.io.isClosed() && (k.ref.state == shutting || k.ref.state == flushing || k.ref.state == shut)
 	require.Equal(k.t, shutDown, len(k.io.answers) > n, "answered at once")
 	return true
 }
@@ -274,7 +288,7 @@ func (k *walk) fingerprint() string {
 	for _, a := range slices.Concat(k.execute, k.begun) {
 		old = append(old, k.lines[a.Queue] != k.io || k.io.gone)
 	}
-	return fmt.Sprint(k.ref, ioClosed, len(k.execute), len(k.begun), old, len(k.flushes), len(k.closing), k.admin.q.ctrl.io)
+	return fmt.Sprint(k.ref, ioClosed, len(k.execute), len(k.begun), old, k.flush != nil, k.flushes, len(k.closing), k.admin.q.ctrl.io)
 }
 
 // All states that any sequence of these events reaches, by one of the shortest sequences.

@@ -89,7 +89,9 @@ func (h *hostile) engine(fails bool) {
 			l.lose()
 		}
 	case a.Do == DoFlush:
-		h.target.Flushed(a.Controller, a.Ref, h.result(fails))
+		for _, more := h.target.Flush(a.Controller); more; _, more = h.target.Flush(a.Controller) {
+			h.target.Flushed(a.Controller, h.result(fails))
+		}
 	case fails && a.Do != DoExecute:
 		h.do(a.Queue.Finish(a.Ref, capsule.StatusBusy, nil))
 	case a.Do == DoExecute:

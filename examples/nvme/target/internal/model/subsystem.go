@@ -32,6 +32,7 @@ type subsystem struct {
 	namespaces    atomic.Pointer[table]
 	controllers   []*Controller // ascending by id
 	lastID        uint16
+	flushing      bool // the engine has a DoFlush
 	counters      counters
 }
 

@@ -267,8 +267,10 @@ func (w *world) act(a Action) {
 			w.do(a.Queue.Finish(a.Ref, w.status, nil))
 		}
 	case DoFlush:
-		w.ops = append(w.ops, a.Op)
-		w.target.Flushed(a.Controller, a.Ref, w.status)
+		for list, more := w.target.Flush(a.Controller); more; list, more = w.target.Flush(a.Controller) {
+			w.ops = append(w.ops, Op{Kind: OpFlush, Namespaces: list})
+			w.target.Flushed(a.Controller, w.status)
+		}
 	case DoClose:
 		require.False(w.t, l.gone, "a queue is closed once")
 		w.closed = append(w.closed, l)
