@@ -226,10 +226,19 @@ type sealedReads struct {
 	portal *rma.Portal
 	handle *rma.Handle
 	mem    []byte
-	sizes  []int
+	reads  []sealedRead // by slot
 	list   []rma.Command
 	ends   [64]rma.Completion
 }
+
+// A sealedRead is the last one of a slot.
+type sealedRead struct {
+	cmd   rma.Command
+	stale int // how often its key was one from before
+}
+
+// maxStale is how often a read is posted again, because the region has another key each time it comes there.
+const maxStale = 8
 
 func (p *Pipeline) openSealed(ctx context.Context, cfg *PipelineConfig, depth, window int, region uint64) error {
 	qc := iwarp.QPConfig{PD: p.pd, Auth: p.auth, PrivateData: []byte{byte(useGets)}}
@@ -243,7 +252,7 @@ func (p *Pipeline) openSealed(ctx context.Context, cfg *PipelineConfig, depth, w
 	if err := p.shape.parse(qp.PrivateData()); err != nil {
 		return err
 	}
-	r := &sealedReads{mem: make([]byte, window*maxStored), sizes: make([]int, window), list: make([]rma.Command, 0, window)}
+	r := &sealedReads{mem: make([]byte, window*maxStored), reads: make([]sealedRead, window), list: make([]rma.Command, 0, window)}
 	r.client, err = rma.NewClient(ctx, qp, &rma.ClientConfig{
 		PD: p.pd, MaxOp: maxStored, MaxSlots: window, OpTimeout: pipelineTimeout, ScratchLimit: scratch, Dispatch: [2]time.Duration{-1, -1},
 	})
@@ -261,8 +270,9 @@ func (p *Pipeline) openSealed(ctx context.Context, cfg *PipelineConfig, depth, w
 }
 
 func (r *sealedReads) read(slot int, off uint64, n int) error {
-	r.sizes[slot] = n
-	r.list = append(r.list, rma.Command{Op: rma.Read, Handle: r.handle, Off: off, Buf: r.mem[slot*maxStored:][:n], Tag: uint64(slot)})
+	cmd := rma.Command{Op: rma.Read, Handle: r.handle, Off: off, Buf: r.mem[slot*maxStored:][:n], Tag: uint64(slot)}
+	r.reads[slot] = sealedRead{cmd: cmd}
+	r.list = append(r.list, cmd)
 	return nil
 }
 
@@ -273,15 +283,37 @@ func (r *sealedReads) wait(ctx context.Context, ends []int) ([]int, error) {
 		return ends, err
 	}
 	n, err := r.portal.Wait(ctx, r.ends[:])
+	if err != nil {
+		return ends, err
+	}
 	for i := range r.ends[:n] {
-		if err := r.ends[i].Err; err != nil {
+		slot := int(r.ends[i].Tag)
+		again, err := r.again(slot, r.ends[i].Err)
+		if err != nil {
 			return ends, err
 		}
-		ends = append(ends, int(r.ends[i].Tag))
+		if !again {
+			ends = append(ends, slot)
+		}
+	}
+	if len(r.list) > 0 {
+		err = r.handle.Reopen(ctx)
 	}
 	return ends, err
 }
 
-func (r *sealedReads) buffer(slot int) []byte { return r.mem[slot*maxStored:][:r.sizes[slot]] }
+// again tells whether a read that has ended is to be posted again, with the key that the region has now, and lists it.
+func (r *sealedReads) again(slot int, err error) (bool, error) {
+	o, ok := errors.AsType[*rma.OpError](err)
+	read := &r.reads[slot]
+	if !ok || o.Outcome != rma.RemoteAuth || o.Reason != rma.StaleEpoch || read.stale == maxStale {
+		return false, err
+	}
+	read.stale++
+	r.list = append(r.list, read.cmd)
+	return true, nil
+}
+
+func (r *sealedReads) buffer(slot int) []byte { return r.reads[slot].cmd.Buf }
 
 func (r *sealedReads) close() error { return r.client.Close() }

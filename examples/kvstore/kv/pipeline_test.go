@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/rma"
 )
 
 func (w *world) pipeline(tenant string, plain bool) *Pipeline {
@@ -55,6 +57,53 @@ func TestPipelines(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPipelineWhoseKeysAreReplaced, without a grace and in the midst of its Gets: they go on with the new ones.
+func TestPipelineWhoseKeysAreReplaced(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, c *Client) {
+		const keys = 10
+		for i := range keys {
+			w.put(c, keyOf(i), fmt.Sprint(i))
+		}
+		p := w.pipeline("alpha", false)
+		for range 3 {
+			got := 0
+			key := func(i int) []byte { return []byte(keyOf(i % keys)) }
+			err := p.Gets(w.context(), 100, key, func(i int, v Verdict, value []byte) {
+				require.Equal(t, Found, v)
+				require.Equal(t, fmt.Sprint(i%keys), string(value))
+				if got++; got%10 == 0 {
+					_, err := w.backup.Rekey(w.context(), "alpha", 0)
+					require.NoError(t, err)
+				}
+			})
+			require.NoError(t, err)
+			require.Equal(t, 100, got)
+		}
+		// Where there are none any more they fail.
+		require.NoError(t, w.backup.regions[c.region].Close())
+		delete(w.backup.regions, c.region)
+		err := p.Gets(w.context(), 1, func(int) []byte { return []byte("a") }, func(int, Verdict, []byte) {})
+		require.ErrorIs(t, err, rma.ErrRemoteAuth)
+		require.NoError(t, p.Close())
+	})
+}
+
+// TestPipelineAlwaysTooLate: a read whose key is never that of the region any more is given up.
+func TestPipelineAlwaysTooLate(t *testing.T) {
+	r := &sealedReads{mem: make([]byte, 2*maxStored), reads: make([]sealedRead, 2)}
+	require.NoError(t, r.read(1, 0, 0))
+	for range maxStale {
+		again, err := r.again(1, &rma.OpError{Outcome: rma.RemoteAuth, Reason: rma.StaleEpoch})
+		require.NoError(t, err)
+		require.True(t, again)
+	}
+	_, err := r.again(1, &rma.OpError{Outcome: rma.RemoteAuth, Reason: rma.StaleEpoch})
+	require.ErrorIs(t, err, rma.ErrRemoteAuth)
+	again, err := r.again(1, nil)
+	require.NoError(t, err)
+	require.False(t, again)
 }
 
 // TestPipelineThatHasFailed does not take the reads of one Gets for those of another.
