@@ -66,7 +66,7 @@ func (s *benchServer) open(ctx context.Context, o *options) (err error) {
 	}
 	cfg := kv.Config{
 		Network: "tcp", Addr: "127.0.0.1:0", Master: benchMaster, Plain: true, Frozen: true, Depth: o.depth,
-		Tenants: []kv.Tenant{{Name: benchTenant, Shape: benchShape(o.keys)}}, LogHalf: 64 << 20,
+		Tenants: []kv.Tenant{{Name: benchTenant, Shape: benchShape(o.keys)}}, LogHalf: benchHalf(o.keys),
 	}
 	cfg.Path = filepath.Join(s.dir, "backup")
 	if s.backup, err = kv.Open(ctx, &cfg); err != nil {
@@ -91,14 +91,20 @@ func (s *benchServer) open(ctx context.Context, o *options) (err error) {
 	return nil
 }
 
-// benchShape has twice as many entries as keys, and 256 octets for each value.
+// maxBenchKeys is up to how many keys there is room for each of them in the index.
+const maxBenchKeys = 1 << 20
+
+// benchShape has as many buckets as keys, of four entries, and 256 octets for each value.
 func benchShape(keys int) kv.Shape {
 	s := kv.Shape{Buckets: 16, Values: uint64(keys+256) * 256 &^ 0xffff}
-	for int(s.Buckets)*2 < keys {
+	for int(s.Buckets) < keys {
 		s.Buckets *= 2
 	}
 	return s
 }
+
+// benchHalf has 128 octets for the change of each key, which has 120, and some more for what a log has besides.
+func benchHalf(keys int) uint64 { return 1<<20 + 128*uint64(keys) }
 
 // fill stores all values, by several clients, so that there are many in one Commit.
 func (s *benchServer) fill(ctx context.Context, o *options) error {

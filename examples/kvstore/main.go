@@ -92,7 +92,7 @@ func (o *options) flags(name string, out io.Writer) (*flag.FlagSet, error) {
 		fs.StringVar(&o.key, "key", "", "`FILE` with the key of the tenant; empty: NAME.key")
 		fs.DurationVar(&o.timeout, "timeout", 10*time.Second, "how long that may take")
 	case "bench", "benchserver":
-		fs.IntVar(&o.keys, "keys", 10_000, "keys in the store")
+		fs.IntVar(&o.keys, "keys", 10_000, "keys in the store, 1 to 1048576")
 		fs.IntVar(&o.depth, "depth", 128, "Gets under way, 1 to 128")
 		fs.IntVar(&o.pairs, "pairs", 9, "runs of each way, in turn")
 		fs.DurationVar(&o.span, "span", 200*time.Millisecond, "about how long a run takes")
@@ -137,8 +137,8 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 }
 
 func (o *options) checkBench() error {
-	if o.keys < 1 || o.pairs < 1 || o.span <= 0 || o.depth < 1 || o.depth > 128 || len(o.args) > 0 {
-		return program.UsageError("bench needs -keys, -pairs and -span of more than 0, and a -depth of 1 to 128")
+	if o.keys < 1 || o.keys > maxBenchKeys || o.pairs < 1 || o.span <= 0 || o.depth < 1 || o.depth > 128 || len(o.args) > 0 {
+		return program.UsageError("bench needs -keys, -pairs and -span of more than 0, up to 1048576 keys, and a -depth of 1 to 128")
 	}
 	return nil
 }

@@ -135,6 +135,7 @@ func TestUsage(t *testing.T) {
 		{"get", "-key", "/no such file", "a"},
 		{"keys"},
 		{"bench", "-depth", "0"},
+		{"bench", "-keys", "1048577"},
 		{"bench", "-what"},
 		{"keys", filepath.Join(notADirectory(t), "keys"), "a"},
 	} {
@@ -153,6 +154,13 @@ func TestBench(t *testing.T) {
 	for _, name := range []string{"plain", "sealed", "tcp"} {
 		require.Contains(t, out.String(), name)
 	}
+}
+
+// TestBenchOfManyKeys: the index and the log have room for all of them.
+func TestBenchOfManyKeys(t *testing.T) {
+	s := new(benchServer)
+	defer func() { require.NoError(t, s.close()) }()
+	require.NoError(t, s.open(testContext(t), &options{keys: 1 << 14, depth: 32}))
 }
 
 // TestBaseline answers what it is asked for, and allocates nothing for it.
