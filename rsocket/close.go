@@ -1,6 +1,7 @@
 package rsocket
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,8 +13,9 @@ const linger = 5 * time.Second
 
 // Close ends the stream in both directions: it sends what was written, tells the peer, and ends the
 // connection. Octets of the peer that were not read are lost. Where the peer does not take what was
-// written within five seconds the rest is lost, too, and the error matches os.ErrDeadlineExceeded; where the connection ends
-// before all was sent it is why, or matches syscall.ECONNRESET.
+// written within five seconds the rest is lost, too, and the error matches os.ErrDeadlineExceeded. So it does where the peer has
+// not closed the stream, and does not end its half of the connection within the CloseTimeout of the RNIC: nothing tells then whether it has
+// what was sent. Where the connection ends before all was sent the error is why, or matches syscall.ECONNRESET.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -28,19 +30,23 @@ func (c *Conn) Close() error {
 	c.wake()
 	err := c.flush()
 	c.mu.Unlock()
-	_ = c.qp.Close() // that the peer sends until it has heard of the end is no failure
+	ended := c.qp.Close()
 	<-c.done
 	if err == nil {
-		err = c.unsent()
+		err = c.untaken(ended)
 	}
 	return c.opError("close", err)
 }
 
-// unsent is why something that was written was never sent. The connection has ended.
-func (c *Conn) unsent() error {
+// untaken is why something that was written was never sent, or may not have come to the peer: what was sent may still be on its way, and the end
+// of the peer's half tells that it has come. The connection has ended, and ended is what the Close of the QP has returned. That the
+// peer sends until it has heard of the end is no failure.
+func (c *Conn) untaken(ended error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
+	case errors.Is(ended, os.ErrDeadlineExceeded) && !c.stream.Reset():
+		return notTaken(ended)
 	case !c.stream.Unsent():
 		return nil
 	case c.cause != nil:
@@ -65,8 +71,10 @@ func (c *Conn) flush() error {
 		return nil
 	}
 	c.disconnectNow()
-	return fmt.Errorf("the peer has not taken what was written: %w", os.ErrDeadlineExceeded)
+	return notTaken(os.ErrDeadlineExceeded)
 }
+
+func notTaken(err error) error { return fmt.Errorf("the peer has not taken what was written: %w", err) }
 
 // disconnectNow sends DISCONNECT, without what is queued: a program that uses librdmacm may wait for ever
 // if the connection ends without it. mu is held.

@@ -28,7 +28,8 @@
 // is one. A program that exits without rclose ends its connection so; Config.LenientEOF takes
 // that for the end of the stream.
 //
-// Close sends what was written, within five seconds, and loses what was not read. Close all Conns before
+// Close sends what was written, within five seconds, and loses what was not read. Its error tells where the peer may not have all that was
+// written: that it has ended its half, within the CloseTimeout of the RNIC, tells that it has. Close all Conns before
 // the RNIC: a program that uses librdmacm may wait for ever if the connection ends without the message.
 //
 // # Memory that is written by offset

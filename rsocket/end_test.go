@@ -130,6 +130,19 @@ func TestRSK_10_ThePeerDisconnects(t *testing.T) {
 	})
 }
 
+// TestRSK_10_ThePeerDisconnectsAndDoesNotEnd its half: that takes time, and is no failure, since the peer wants nothing more.
+func TestRSK_10_ThePeerDisconnectsAndDoesNotEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := meet(t, &small, itsPrivate)
+		s.Send(s.message(wire.OpCtrl, wire.CtrlDisconnect))
+		_, err := s.conn.Read(make([]byte, 1))
+		require.Equal(t, io.EOF, err)
+		begin := time.Now()
+		require.NoError(t, s.conn.Close())
+		require.Positive(t, time.Since(begin))
+	})
+}
+
 // TestRSK_10_CloseSendsWhatThePeerIsSlowToRead, and does not wait for that.
 func TestRSK_10_CloseSendsWhatThePeerIsSlowToRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
