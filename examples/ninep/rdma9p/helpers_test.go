@@ -252,6 +252,9 @@ func numbers(n ...uint32) []byte {
 	return b
 }
 
+// ebadf is what a handler answers where a fid is not in use.
+const ebadf errno = 9
+
 func rerror(tag uint16, e errno) []byte { return appendError(nil, tag, e) }
 
 // readMessage reads a message as a handler does.

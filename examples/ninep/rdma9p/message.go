@@ -62,7 +62,6 @@ type errno uint32
 
 const (
 	eio    errno = 5
-	ebadf  errno = 9
 	einval errno = 22
 	e2big  errno = 7
 	erofs  errno = 30

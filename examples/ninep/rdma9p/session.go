@@ -24,7 +24,7 @@ type request struct {
 	typ   msgType
 	read  bool   // the handler has it all
 	as    errno  // if not 0, the answer is this error, whatever the handler answers
-	fid   uint32 // that it creates or gives up
+	fid   uint32 // that it creates
 	names uint16 // of a Twalk
 	old   uint16 // of a Tflush: the tag
 }
@@ -85,25 +85,40 @@ func (s *session) take(msg, out []byte) (verdict, []byte, error) {
 	case h.typ == tflush:
 		return s.takeFlush(h, short(msg, 0), out)
 	}
-	r := request{tag: h.tag, typ: h.typ}
-	switch h.typ {
-	case tread, treaddir:
-		limitCount(msg, s.msize-ioHeader)
-	case tattach, tauth, tclunk, tremove:
-		r.fid = number(msg, 0)
-	case twalk, txattrwalk, twalkgetattr:
-		r.fid, r.names = number(msg, 4), short(msg, 8)
-	default: // nothing to note or to change
+	r, refusal := s.note(h, msg)
+	if refusal != 0 {
+		return answer, appendError(out, h.tag, refusal), nil
 	}
+	s.requests = append(s.requests, r)
+	return deliver, out, nil
+}
+
+// note notes what a message of the peer asks for, and may change it. If the errno is not 0 it is the answer.
+//
+// A fid is given up when its Tclunk or Tremove is taken, and is in use when the answer to the request that creates it goes out, so that every
+// fid of the handler counts, in whatever order it does and answers what it has. One that is gone counts only if the peer has given
+// it up while the request that created it was under way.
+func (s *session) note(h header, msg []byte) (request, errno) {
+	r := request{tag: h.tag, typ: h.typ}
 	if s.readOnly && changes(h, msg) {
 		if h.typ != tremove {
-			return answer, appendError(out, h.tag, erofs), nil
+			return r, erofs
 		}
 		msg[4] = byte(tclunk) // a Tremove gives up its fid even if it fails, and their bodies are equal
 		r.typ, r.as = tclunk, erofs
 	}
-	s.requests = append(s.requests, r)
-	return deliver, out, nil
+	switch r.typ {
+	case tread, treaddir:
+		limitCount(msg, s.msize-ioHeader)
+	case tattach, tauth:
+		r.fid = number(msg, 0)
+	case twalk, txattrwalk, twalkgetattr:
+		r.fid, r.names = number(msg, 4), short(msg, 8)
+	case tclunk, tremove: // the fid is gone even if they fail
+		s.fids.remove(number(msg, 0))
+	default: // nothing to note or to change
+	}
+	return r, 0
 }
 
 // takeVersion lowers the msize of a Tversion. The receives keep their size, so that a later one cannot raise it.
@@ -215,22 +230,19 @@ func (s *session) begin(h header, msg []byte) error {
 	return nil
 }
 
-// count keeps the set of fids.
+// count counts the fid that a request has created.
 func (s *session) count(r request, h header, msg []byte) error {
+	if h.typ != r.typ+1 {
+		return nil
+	}
 	switch r.typ {
 	case tattach, tauth, txattrwalk, twalkgetattr:
-		if h.typ == r.typ+1 {
-			return s.fids.add(r.fid)
-		}
+		return s.fids.add(r.fid)
 	case twalk: // with fewer names than were asked for there is no new fid
-		if h.typ == r.typ+1 && short(msg, 0) == r.names {
+		if short(msg, 0) == r.names {
 			return s.fids.add(r.fid)
 		}
-	case tclunk, tremove: // the fid is gone even if they fail
-		if h.typ != rlerror || errno(number(msg, 0)) != ebadf {
-			s.fids.remove(r.fid)
-		}
-	default: // the others leave fids as they are
+	default: // the others create none
 	}
 	return nil
 }
