@@ -22,6 +22,9 @@
 // It answers a request that has the tag of another one, or comes before Tversion, with an Rlerror; and a Tversion of a version other
 // than 9P2000.L with an Rversion that says unknown. A Tversion waits until all other requests are answered.
 //
+// The handler holds an extended attribute from Txattrcreate until the Tclunk of its fid, so it gets none of more than 64 KiB (E2BIG), and
+// those of a connection have 1 MiB together (ENOSPC).
+//
 // A connection ends at once if a message does not have the length that its size field says, if the handler cannot parse it,
 // if the client has too many fids in use, or if no Tversion has come after a while. Linux does not connect again, so nothing else
 // ends a connection.

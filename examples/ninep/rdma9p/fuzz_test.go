@@ -132,6 +132,7 @@ func holdSession(t *testing.T, octets []byte) {
 		}
 		require.LessOrEqual(t, len(s.requests), depth)
 		require.LessOrEqual(t, len(s.fids.set), fids)
+		require.LessOrEqual(t, s.fids.attrs, uint32(maxXattrs))
 		require.LessOrEqual(t, s.msize, uint32(msize))
 	}
 	for len(waiting) > 0 {
@@ -176,7 +177,7 @@ func answerOne(t *testing.T, s *session, waiting map[uint16]bool) bool {
 
 func TestP9R_13_ArbitraryMessages(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 14))
-	types := []msgType{tversion, tattach, twalk, tclunk, tremove, tread, twrite, tflush, tlopen, 14, 200}
+	types := []msgType{tversion, tattach, twalk, tclunk, tremove, tread, twrite, tflush, tlopen, txattrcreate, 14, 200}
 	for range 2000 {
 		octets := seedMessage(tversionMsg(8192, "9P2000.L"))
 		for range r.IntN(30) {

@@ -227,28 +227,39 @@ func (walker) Handle(t io.ReadCloser, r io.WriteCloser) error {
 	}
 }
 
-// TestP9R_12_RacedFids: a fid that the handler has counts, in whatever order the handler does and answers what the peer has sent together.
+// TestP9R_12_RacedFids: a fid that the handler has counts, and so does its attribute, in whatever order the handler does and answers what the peer has sent
+// together.
 func TestP9R_12_RacedFids(t *testing.T) {
-	const fid = 5
+	const fid, size = 5, 1000
 	orders := [][]uint16{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
-	types := []msgType{tattach, tclunk, tremove}
-	for n := range 27 {
-		requests := []msgType{types[n%3], types[n/3%3], types[n/9]}
+	types := []msgType{tattach, tclunk, tremove, txattrcreate}
+	for n := range 64 {
+		requests := []msgType{types[n%4], types[n/4%4], types[n/16]}
 		for _, done := range orders {
 			for _, answered := range orders {
 				s := begunSession(10, 1)
-				require.NoError(t, s.fids.add(fid))
+				require.NoError(t, s.fids.add(fid, 0))
 				for tag, typ := range requests {
-					wantVerdict(t, s, deliver, message(typ, uint16(tag), numbers(fid)...))
+					msg := message(typ, uint16(tag), numbers(fid)...)
+					if typ == txattrcreate {
+						msg = createMsg(uint16(tag), fid, size)
+					}
+					wantVerdict(t, s, deliver, msg)
 				}
-				there, replies := true, make([][]byte, len(requests))
+				there, attr, replies := true, 0, make([][]byte, len(requests))
 				for _, tag := range done {
 					typ := requests[tag]
 					replies[tag] = message(typ+1, tag)
-					if typ != tattach && !there {
+					switch {
+					case typ == tattach:
+						there, attr = true, 0
+					case !there:
 						replies[tag] = rerror(tag, ebadf)
+					case typ == txattrcreate:
+						attr = size
+					default:
+						there, attr = false, 0
 					}
-					there = typ == tattach
 				}
 				for _, tag := range answered {
 					_, err := s.answered(replies[tag])
@@ -256,10 +267,19 @@ func TestP9R_12_RacedFids(t *testing.T) {
 				}
 				if there {
 					require.Contains(t, s.fids.set, uint32(fid), "%v, done as %v, answered as %v", requests, done, answered)
+					require.GreaterOrEqual(t, s.fids.attrs, uint32(attr), "%v, done as %v, answered as %v", requests, done, answered)
 				}
 			}
 		}
 	}
+}
+
+// createMsg is a Txattrcreate.
+func createMsg(tag uint16, fid uint32, size uint64) []byte {
+	body := append(numbers(fid), 6, 0)
+	body = append(body, "user.a"...)
+	body = append(body, numbers(uint32(size), uint32(size>>32), 0)...)
+	return message(txattrcreate, tag, body...)
 }
 
 // begunSession is a session with an msize.
@@ -291,20 +311,42 @@ func TestP9R_12_FailedClunk(t *testing.T) {
 
 // TestP9R_12_LongAttribute is refused: the server would hold all of it.
 func TestP9R_12_LongAttribute(t *testing.T) {
-	s := newSession(8192, 10, 10, false)
-	s.msize, s.granted = 8192, 8192
-	create := func(tag uint16, size uint64) []byte {
-		body := append(numbers(5), 6, 0)
-		body = append(body, "user.a"...)
-		body = append(body, numbers(uint32(size), uint32(size>>32), 0)...)
-		return message(txattrcreate, tag, body...)
-	}
-	wantVerdict(t, s, deliver, create(1, maxXattr))
+	s := begunSession(10, 10)
+	wantVerdict(t, s, deliver, createMsg(1, 5, maxXattr))
 	for _, size := range []uint64{maxXattr + 1, 1 << 32, 1 << 40, math.MaxUint64} {
-		v, out, err := s.take(create(2, size), nil)
+		require.Equal(t, rerror(2, e2big), wantVerdict(t, s, answer, createMsg(2, 5, size)))
+	}
+}
+
+// TestP9R_12_UnfinishedAttributes: the server would hold as many as there are fids.
+func TestP9R_12_UnfinishedAttributes(t *testing.T) {
+	const most = maxXattrs / maxXattr
+	s := begunSession(10, 1000)
+	create := func(fid uint32, size uint64, reply []byte) {
+		t.Helper()
+		wantVerdict(t, s, deliver, createMsg(1, fid, size))
+		_, err := s.answered(reply)
 		require.NoError(t, err)
-		require.Equal(t, answer, v)
-		require.Equal(t, rerror(2, e2big), out)
+	}
+	created := message(txattrcreate+1, 1)
+	for range most + 1 {
+		create(5, maxXattr, rerror(1, ebadf)) // begins none
+	}
+	for fid := range uint32(most - 1) {
+		create(fid, maxXattr, created)
+		create(fid, 1, created) // the handler may have done it first
+	}
+	wantVerdict(t, s, deliver, createMsg(1, most, maxXattr))
+	full := func() { require.Equal(t, rerror(2, enospc), wantVerdict(t, s, answer, createMsg(2, 100, 1))) }
+	full() // before the last is answered
+	_, err := s.answered(created)
+	require.NoError(t, err)
+	full()
+	wantVerdict(t, s, deliver, createMsg(3, 100, 0))
+	for _, typ := range []msgType{tclunk, tremove} {
+		wantVerdict(t, s, deliver, message(typ, uint16(typ), numbers(uint32(typ-tclunk))...))
+		create(200+uint32(typ), maxXattr, created)
+		full()
 	}
 }
 

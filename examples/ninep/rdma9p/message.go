@@ -64,6 +64,7 @@ const (
 	eio    errno = 5
 	einval errno = 22
 	e2big  errno = 7
+	enospc errno = 28
 	erofs  errno = 30
 	eproto errno = 71
 )
@@ -152,11 +153,15 @@ func short(msg []byte, off int) uint16 {
 	return binary.LittleEndian.Uint16(msg[headerSize+off:])
 }
 
-// maxXattr is how many octets an extended attribute has at most: XATTR_SIZE_MAX of Linux.
-const maxXattr = 1 << 16
+const (
+	// maxXattr is how many octets an extended attribute has at most: XATTR_SIZE_MAX of Linux.
+	maxXattr = 1 << 16
+	// maxXattrs is how many octets those of a connection have together that are not set yet.
+	maxXattrs = 1 << 20
+)
 
 // xattrSize is the attr_size of a Txattrcreate: fid (4), name (2 and its octets), attr_size (8), flags (4). The server holds so
-// many octets until the attribute is whole.
+// many octets until the Tclunk, which sets the attribute.
 func xattrSize(msg []byte) uint64 {
 	at := 4 + 2 + int(short(msg, 4))
 	return uint64(number(msg, at+4))<<32 | uint64(number(msg, at))

@@ -24,7 +24,8 @@ type request struct {
 	typ   msgType
 	read  bool   // the handler has it all
 	as    errno  // if not 0, the answer is this error, whatever the handler answers
-	fid   uint32 // that it creates
+	fid   uint32 // that it creates, or of a Txattrcreate
+	attr  uint32 // octets of the attribute that a Txattrcreate begins
 	names uint16 // of a Twalk
 	old   uint16 // of a Tflush: the tag
 }
@@ -80,8 +81,6 @@ func (s *session) take(msg, out []byte) (verdict, []byte, error) {
 		return answer, nil, fmt.Errorf("%w: a message of %d octets, where msize is %d", ErrProtocol, h.size, s.msize)
 	case s.find(h.tag) >= 0:
 		return answer, appendError(out, h.tag, einval), nil
-	case h.typ == txattrcreate && xattrSize(msg) > maxXattr:
-		return answer, appendError(out, h.tag, e2big), nil
 	case h.typ == tflush:
 		return s.takeFlush(h, short(msg, 0), out)
 	}
@@ -116,9 +115,28 @@ func (s *session) note(h header, msg []byte) (request, errno) {
 		r.fid, r.names = number(msg, 4), short(msg, 8)
 	case tclunk, tremove: // the fid is gone even if they fail
 		s.fids.remove(number(msg, 0))
+	case txattrcreate:
+		size := xattrSize(msg)
+		r.fid, r.attr = number(msg, 0), uint32(size)
+		return r, s.room(size)
 	default: // nothing to note or to change
 	}
 	return r, 0
+}
+
+// room is why the handler cannot hold another attribute of so many octets, or 0. It holds an attribute until its fid is given up.
+func (s *session) room(size uint64) errno {
+	held := uint64(s.fids.attrs)
+	for i := range s.requests {
+		held += uint64(s.requests[i].attr)
+	}
+	switch {
+	case size > maxXattr:
+		return e2big
+	case held+size > maxXattrs:
+		return enospc
+	}
+	return 0
 }
 
 // takeVersion lowers the msize of a Tversion. The receives keep their size, so that a later one cannot raise it.
@@ -230,17 +248,17 @@ func (s *session) begin(h header, msg []byte) error {
 	return nil
 }
 
-// count counts the fid that a request has created.
+// count counts the fid that a request has created, and the attribute that one has begun.
 func (s *session) count(r request, h header, msg []byte) error {
 	if h.typ != r.typ+1 {
 		return nil
 	}
 	switch r.typ {
-	case tattach, tauth, txattrwalk, twalkgetattr:
-		return s.fids.add(r.fid)
+	case tattach, tauth, txattrwalk, twalkgetattr, txattrcreate:
+		return s.fids.add(r.fid, r.attr)
 	case twalk: // with fewer names than were asked for there is no new fid
 		if short(msg, 0) == r.names {
-			return s.fids.add(r.fid)
+			return s.fids.add(r.fid, 0)
 		}
 	default: // the others create none
 	}
@@ -260,21 +278,30 @@ func (s *session) flushed(out []byte) ([]byte, bool) {
 	return out, false
 }
 
-// A fidSet is the fids that a peer has in use, so that it cannot have any number of them.
+// A fidSet is the fids that a peer has in use, and the octets of the attributes that it has begun to set by them, so that it cannot have
+// any number of either.
 type fidSet struct {
-	most int
-	set  map[uint32]struct{}
+	most  int
+	attrs uint32 // octets of all attributes
+	set   map[uint32]uint32
 }
 
-func (f *fidSet) add(fid uint32) error {
+// add adds a fid, or an attribute to it. One that it had before counts on if it is larger: which of the two came last is not known.
+func (f *fidSet) add(fid, attr uint32) error {
 	if f.set == nil {
-		f.set = make(map[uint32]struct{})
+		f.set = make(map[uint32]uint32)
 	}
-	f.set[fid] = struct{}{}
+	had := f.set[fid]
+	attr = max(attr, had)
+	f.set[fid] = attr
+	f.attrs += attr - had
 	if len(f.set) > f.most {
 		return fmt.Errorf("%w: more than %d fids in use", ErrProtocol, f.most)
 	}
 	return nil
 }
 
-func (f *fidSet) remove(fid uint32) { delete(f.set, fid) }
+func (f *fidSet) remove(fid uint32) {
+	f.attrs -= f.set[fid]
+	delete(f.set, fid)
+}
