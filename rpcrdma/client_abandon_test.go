@@ -2,6 +2,7 @@ package rpcrdma
 
 import (
 	"context"
+	"net"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -56,5 +57,52 @@ func TestRPR_22_CanceledSlot(t *testing.T) {
 		require.NoError(t, k.Reply(t.Context(), readReply(2, data)))
 		require.NoError(t, <-second)
 		require.Equal(t, data, memory)
+	})
+}
+
+// TestRPR_22_MemoryIsTheCallersAgain when Do returns: the Client keeps none of it, in whatever way the call has ended.
+func TestRPR_22_MemoryIsTheCallersAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newHost(t, "pipe", Config{}).call(nil)
+		request := func(xid uint32) *Request {
+			return &Request{Head: rpc(xid, procRead), Result: make([]byte, 10), Buf: make([]byte, 5000), MaxReply: 5000}
+		}
+		keepsNothing := func(why string) {
+			t.Helper()
+			for i := range p.client.slots {
+				require.Nil(t, p.client.slots[i].mem, why)
+				require.Empty(t, p.client.slots[i].mrs, why)
+			}
+		}
+		did := make(chan error)
+		do := func(ctx context.Context, r *Request) {
+			go func() {
+				_, err := p.client.Do(ctx, r)
+				did <- err
+			}()
+			synctest.Wait()
+		}
+		answer := func(xid uint32) {
+			k, err := p.conn.ReadCall(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, k.Reply(t.Context(), accepted(xid), make([]byte, 4500)))
+		}
+		do(t.Context(), request(1))
+		answer(1)
+		require.NoError(t, <-did)
+		keepsNothing("the reply was in it")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		do(ctx, request(2))
+		_, err := p.client.Do(t.Context(), request(2))
+		require.ErrorIs(t, err, errSameXID)
+		cancel()
+		require.ErrorIs(t, <-did, context.Canceled)
+		keepsNothing("one was not sent, and one has no reply yet")
+
+		do(t.Context(), request(3))
+		require.NoError(t, p.client.qp.Abort())
+		require.ErrorIs(t, <-did, net.ErrClosed)
+		keepsNothing("the connection has ended")
 	})
 }

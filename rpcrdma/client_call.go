@@ -251,7 +251,7 @@ func (s *slot) await(ctx context.Context) (answer, error) {
 		c.mu.Unlock()
 		return <-s.answers, nil
 	}
-	s.state = abandoned
+	s.state, s.mem = abandoned, nil
 	c.mu.Unlock()
 	if isClosed(c.lost) {
 		return answer{}, c.ended(ctx)

@@ -96,8 +96,9 @@ func (c *Client) endIf(err error) {
 	c.fail(err)
 }
 
-// over ends a call, which gives its credit back. Its receive is posted again.
+// over ends a call, which gives its credit back, and its memory. Its receive is posted again.
 func (c *Client) over(s *slot) {
+	s.mem = nil
 	if c.pending[s.xid] == s {
 		delete(c.pending, s.xid)
 	}
