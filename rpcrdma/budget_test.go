@@ -1,12 +1,14 @@
 package rpcrdma
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -25,7 +27,7 @@ func newMany(t testing.TB, cfg Config) *many {
 	return &many{host: h, shared: s}
 }
 
-func (m *many) connect() *client {
+func (m *many) connect(change ...func(*iwarp.QPConfig)) *client {
 	m.Helper()
 	accepted := make(chan *Conn, 1)
 	go func() {
@@ -38,7 +40,7 @@ func (m *many) connect() *client {
 			accepted <- c
 		}
 	}()
-	c, err := m.dial(linux)
+	c, err := m.dial(linux, change...)
 	require.NoError(m, err)
 	c.conn = <-accepted
 	require.NotNil(m, c.conn)
@@ -84,6 +86,145 @@ func TestRPR_14_Budget(t *testing.T) {
 		honest.reply(k, accepted(0x99))
 		honest.recv()
 	})
+}
+
+// fewCalls is a budget of four calls.
+var fewCalls = Config{MaxCall: 1 << 20, MaxBytes: 8 << 20}
+
+// asks posts a call that has all of a region.
+func (c *client) asks(r *region) {
+	c.Helper()
+	h := c.header()
+	copy(r.mem, rpc(h.XID, 7))
+	h.Proc, h.Reads = wire.NoMsg, r.reads(0)
+	c.post(h.Append(nil))
+}
+
+// TestRPR_15_ReadsThatOthersWaitFor: those that get no answer for ten seconds end their connections.
+func TestRPR_15_ReadsThatOthersWaitFor(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newMany(t, fewCalls)
+		honest := m.connect()
+		var bad []*client
+		for range 4 {
+			c := m.connect()
+			r, _ := c.stuck(m.cfg.MaxCall)
+			c.asks(r)
+			bad = append(bad, c)
+		}
+		synctest.Wait()
+		began := time.Now()
+		honest.asks(honest.exposes(m.cfg.MaxCall, false))
+		honest.next()
+		require.InDelta(t, shortPatience.Seconds(), time.Since(began).Seconds(), 3)
+		for _, c := range bad {
+			<-c.conn.Done()
+			require.ErrorIs(t, c.conn.Err(), errTimeout)
+		}
+	})
+}
+
+// TestRPR_15_RepliesThatOthersWaitFor: likewise those that are not taken, ten seconds after the last that was.
+func TestRPR_15_RepliesThatOthersWaitFor(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newMany(t, Config{MaxBytes: 16 << 20})
+		long := make([]byte, 1<<20-wire.CallLen)
+		call := func(c *client) *Call {
+			h := c.header()
+			h.Reply, h.HasReply = c.exposes(1<<20, false).chunk(), true
+			c.send(h.Append(nil), rpc(h.XID, 17))
+			return c.next()
+		}
+		honest, short := m.connect(), m.connect(noReceives)
+		for range m.shared.cfg.Credits {
+			k := short.call()
+			short.reply(k, accepted(k.rpc.XID), make([]byte, 4000))
+		}
+		for range 4 {
+			c := m.connect(noReceives)
+			for _, k := range []*Call{call(c), call(c), call(c)} { // it reads the first, and two are its share
+				c.reply(k, accepted(k.rpc.XID), long)
+			}
+		}
+		synctest.Wait()
+		began := time.Now()
+		k := call(honest)
+		honest.reply(k, accepted(k.rpc.XID), long)
+		require.InDelta(t, 2*shortPatience.Seconds(), time.Since(began).Seconds(), 3)
+		require.NoError(t, short.conn.Err(), "it has none of the memory")
+		<-short.conn.Done()
+		require.ErrorIs(t, short.conn.Err(), errTimeout)
+	})
+}
+
+// A slow is memory of a client that takes its time for each RDMA Read.
+type slow struct{ stuck }
+
+func (s *slow) ReadAt(p []byte, off int64) (int, error) {
+	if off == 0 {
+		time.Sleep(shortPatience * 2 / 3)
+		copy(p, rpc(0x77, 7))
+	}
+	return len(p), nil
+}
+
+// TestRPR_15_SlowClientsAreWaitedFor while they make progress.
+func TestRPR_15_SlowClientsAreWaitedFor(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		cfg := fewCalls
+		cfg.QP.ORD = 1 // the client answers the Reads one by one
+		m := newMany(t, cfg)
+		last := m.connect()
+		var clients []*client
+		for range 4 {
+			c := m.connect()
+			part := m.cfg.MaxCall / 4
+			mr, err := c.pd.RegisterBuffer(&slow{stuck{size: int64(part)}}, stag.LocalWrite|stag.RemoteRead, &iwarp.MROptions{BaseTO: regionTO})
+			require.NoError(t, err)
+			r := &region{mr: mr, mem: make([]byte, part)}
+			c.post((&wire.Header{XID: 0x77, Proc: wire.NoMsg, Reads: slices.Concat(r.reads(0), r.reads(0), r.reads(0), r.reads(0))}).Append(nil))
+			clients = append(clients, c)
+		}
+		synctest.Wait()
+		began := time.Now()
+		last.asks(last.exposes(m.cfg.MaxCall, false))
+		for _, c := range clients {
+			c.reply(c.next(), accepted(0x77))
+		}
+		require.Greater(t, time.Since(began), 2*shortPatience, "long enough for those without progress")
+		last.next()
+	})
+}
+
+// TestRPR_15_WhatWaitsForOneself: a connection that keeps no other one waiting has a minute.
+func TestRPR_15_WhatWaitsForOneself(t *testing.T) {
+	for _, others := range []string{"wait for their own share", "have the rest of the memory"} {
+		bubble(t, func(t *testing.T) {
+			cfg := fewCalls
+			cfg.MaxBytes *= 2 // eight calls, and two of a connection
+			m := newMany(t, cfg)
+			for range 7 {
+				c := m.connect()
+				c.asks(c.exposes(cfg.MaxCall, false))
+				c.next()
+				if others == "wait for their own share" {
+					c.asks(c.exposes(cfg.MaxCall, false))
+					c.next()
+					c.asks(c.exposes(cfg.MaxCall, false))
+					break
+				}
+			}
+			began := time.Now()
+			c := m.connect()
+			r, _ := c.stuck(cfg.MaxCall)
+			for range 3 {
+				c.asks(r)
+			}
+			<-c.conn.Done()
+			require.ErrorIs(t, c.conn.Err(), errTimeout)
+			require.InDelta(t, patience.Seconds(), time.Since(began).Seconds(), 3, others)
+		})
+	}
 }
 
 func (p *pool) inUse() int {

@@ -3,7 +3,6 @@ package rpcrdma
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
@@ -44,9 +43,6 @@ const (
 	spareReceives = 8 // for messages that are no calls, and take no credit
 	maxShare      = 8 // one call, or one reply, has at most this part of MaxBytes
 )
-
-// patience is how long the RDMA Reads of a call, or a reply, may wait for the client.
-const patience = time.Minute
 
 // withDefaults returns the configuration with all fields set.
 func (c *Config) withDefaults() (Config, error) {

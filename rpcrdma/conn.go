@@ -60,6 +60,8 @@ type Conn struct {
 	posts   []*outgoing // to be posted, in order
 	pulls   []*Call     // whose Reads are to be posted
 	reading int         // Reads that are posted
+	came    progress    // of the Reads
+	left    progress    // of the replies
 	most    int         // octets of one
 	owed    []*Call     // whose failure waits for an outgoing
 	wants   []*Call     // that need memory: see unlock
@@ -223,11 +225,11 @@ func (c *Conn) Done() <-chan struct{} { return c.done }
 
 var errTimeout = errors.New("rpcrdma: the client has let an RDMA Read or a reply wait for too long")
 
-// watch makes the timer run. mu is held.
+// watch makes the timer run. mu is held, as in due.
 func (c *Conn) watch() {
 	if !c.armed && c.stage < closing {
 		c.armed = true
-		c.timer.Reset(patience)
+		c.timer.Reset(shortPatience)
 	}
 }
 
@@ -239,24 +241,34 @@ func (c *Conn) rings() {
 	if c.stage == closing {
 		return
 	}
-	var first time.Time
-	earlier := func(t time.Time) {
-		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
-			first = t
-		}
-	}
-	for i := range c.calls {
-		earlier(c.calls[i].deadline)
-	}
-	for i := range c.outs {
-		earlier(c.outs[i].deadline)
-	}
-	switch wait := time.Until(first); {
-	case first.IsZero():
+	stats := c.qp.Stats()
+	c.came.look(stats.Received.ReadResponse.Octets)
+	c.left.look(stats.Sent.RDMAWrite.Octets + stats.Sent.Send.Octets)
+	due := c.due()
+	switch wait := time.Until(due); {
+	case due.IsZero():
 	case wait <= 0:
 		c.fail(errTimeout)
 	default:
 		c.armed = true
-		c.timer.Reset(wait)
+		c.timer.Reset(min(wait, shortPatience)) // others may begin to wait for the memory
 	}
+}
+
+// due is when the connection ends if what waits for the client goes on waiting; zero: nothing does.
+func (c *Conn) due() time.Time {
+	var reads, replies time.Time
+	for i := range c.calls {
+		reads = earlier(reads, c.calls[i].deadline)
+	}
+	for i := range c.outs {
+		replies = earlier(replies, c.outs[i].deadline)
+	}
+	if c.callMemory.obstructs() {
+		reads = c.came.shorten(reads)
+	}
+	if c.replyMemory.obstructs() {
+		replies = c.left.shorten(replies)
+	}
+	return earlier(reads, replies)
 }

@@ -39,7 +39,10 @@
 //
 // A call whose chunks make no sense is answered by an error of the transport. A message that no client
 // sends, such as a second call with the XID of one that is not answered yet, ends the connection, and so does a
-// client that lets the RDMA Reads of a call, or a reply, wait for a minute.
+// client that lets the RDMA Reads of a call, or a reply, wait for a minute. While another connection waits for the
+// memory of these, it does so after ten seconds, or at most twenty after the last octet has moved. Many such clients in turn can hold up the
+// others all the same, and so can clients that move an octet now and then: let Admit or Auth of the iwarp.ListenConfig keep
+// them out.
 //
 // # What there is not
 //

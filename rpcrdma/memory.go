@@ -97,6 +97,19 @@ func (a *account) ask(w *waiter, n int, t taker) {
 	p.deliver()
 }
 
+// obstructs reports whether an account has memory, and another one waits for some that is not beyond its share.
+func (a *account) obstructs() bool {
+	p := a.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w := p.waits.next; w != &p.waits; w = w.next {
+		if a.used > 0 && w.acc != a && w.acc.used+sizeOf(w.n) <= p.share {
+			return true
+		}
+	}
+	return false
+}
+
 // cancel ends a wait. It reports false if the memory was granted meanwhile: the taker has it, or is about to get it.
 func (p *pool) cancel(w *waiter) bool {
 	p.mu.Lock()

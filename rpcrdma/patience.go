@@ -1,0 +1,42 @@
+package rpcrdma
+
+import "time"
+
+const (
+	// patience is how long the RDMA Reads of a call, or a reply, may wait for the client.
+	patience = time.Minute
+	// shortPatience is how long they may do so without progress, while another connection waits for their memory.
+	shortPatience = 10 * time.Second
+)
+
+// A progress is how many octets have moved, and when they were looked at and found to be more: at most shortPatience after the last has moved.
+type progress struct {
+	octets uint64
+	at     time.Time
+}
+
+func (p *progress) look(octets uint64) {
+	if octets != p.octets {
+		p.octets, p.at = octets, time.Now()
+	}
+}
+
+// shorten shortens the earliest deadline, if there is one, of what another connection waits for.
+func (p *progress) shorten(deadline time.Time) time.Time {
+	if deadline.IsZero() {
+		return deadline
+	}
+	since := deadline.Add(-patience)
+	if p.at.After(since) {
+		since = p.at
+	}
+	return earlier(deadline, since.Add(shortPatience))
+}
+
+// earlier is the earlier one of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
