@@ -111,7 +111,7 @@ func DialMany(ctx context.Context, targets iter.Seq[Target], opts *Options) iter
 		}
 		s := &dialing{rnic: o.RNIC, limits: newStageLimits(o.Stage)}
 		s.names = &resolver{
-			net: o.Resolver, slots: s.limits.rooms[StageResolve], ctx: ctx, all: &f.all, known: make(map[hostName]*lookup),
+			net: o.Resolver, slots: s.limits.slots[StageResolve], ctx: ctx, all: &f.all, known: make(map[hostName]*lookup),
 		}
 		f.worker = func() (func(context.Context, *task[Target, Result]), func()) {
 			w := &setter{dialer: s.newDialer(), options: &o, window: f.window}

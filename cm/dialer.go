@@ -136,19 +136,19 @@ func (d *dialer) dial(ctx context.Context, t *Target, qc *iwarp.QPConfig, addr s
 func (d *dialer) enter(ctx context.Context, at iwarp.SetupStage) error {
 	s := stageOf(at)
 	d.res.Stage = s
-	room := d.limits.rooms[s]
-	if err := room.take(ctx, &d.limit); err != nil {
+	slots := d.limits.slots[s]
+	if err := slots.take(ctx, &d.limit); err != nil {
 		return err
 	}
 	if d.user != nil && d.user.Enter != nil {
 		if err := d.user.Enter(ctx, at); err != nil {
-			room.give()
+			slots.give()
 			return err
 		}
 	}
 	d.began = time.Now()
 	if s == StageSecure && d.limits.computing > 0 {
-		d.computes = time.AfterFunc(d.limits.computing, room.give)
+		d.computes = time.AfterFunc(d.limits.computing, slots.give)
 	}
 	if s == StageDial && d.giveUp != nil {
 		giveUp := d.giveUp
@@ -169,7 +169,7 @@ func (d *dialer) leave(at iwarp.SetupStage, err error) {
 		d.user.Leave(at, err)
 	}
 	if d.computes == nil || d.computes.Stop() {
-		d.limits.rooms[s].give()
+		d.limits.slots[s].give()
 	}
 	d.computes = nil
 }

@@ -194,7 +194,7 @@ func (p *Pool) serveLater(r *poolPeer, wait time.Duration) {
 	})
 }
 
-// enqueue has a peer wait for one QP less.
+// enqueue notes that a peer waits for one QP less.
 func (p *Pool) enqueue(r *poolPeer) {
 	to := &p.wanting
 	if len(r.qps) == 0 {

@@ -40,7 +40,7 @@ func (s semaphore) give() {
 
 // stageLimits are how many connections may be in a stage.
 type stageLimits struct {
-	rooms     [numStages]semaphore
+	slots     [numStages]semaphore
 	computing time.Duration // how long a set-up keeps its room in StageSecure; 0: as long as it is there
 }
 
@@ -60,7 +60,7 @@ func newStageLimits(asked [8]int) *stageLimits {
 			n = asked[s]
 		}
 		if n > 0 {
-			l.rooms[s] = make(semaphore, n)
+			l.slots[s] = make(semaphore, n)
 		}
 	}
 	return l

@@ -43,7 +43,7 @@ func TestCM_47_RoomInAStageIsNotTheTargetsTime(t *testing.T) {
 func TestCM_47_RoomForALookupIsNotTheTargetsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := (&dialing{limits: newStageLimits([8]int{StageResolve: 1})}).newDialer()
-		r := &resolver{net: net.DefaultResolver, all: new(sync.WaitGroup), slots: d.limits.rooms[StageResolve], ctx: t.Context(), known: make(map[hostName]*lookup)}
+		r := &resolver{net: net.DefaultResolver, all: new(sync.WaitGroup), slots: d.limits.slots[StageResolve], ctx: t.Context(), known: make(map[hostName]*lookup)}
 		r.slots <- struct{}{}
 		ctx := d.limit.begin(t.Context(), time.Second)
 		defer d.limit.close()
@@ -86,7 +86,7 @@ func TestCM_48_HandshakeThatWaitsKeepsNoRoom(t *testing.T) {
 			d.leave(iwarp.StageSecure, nil)
 		}
 		time.Sleep(computing)
-		require.Empty(t, l.rooms[StageSecure])
+		require.Empty(t, l.slots[StageSecure])
 
 		l = newStageLimits([8]int{StageSecure: 1})
 		first := begin(l)
@@ -101,7 +101,6 @@ func TestCM_48_HandshakeThatWaitsKeepsNoRoom(t *testing.T) {
 func TestCM_48_SetupsThatWaitForAnAnswerKeepNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 300
-		h := listens(t, "pipe", "", time.Second)
 		client := newEnd(t, iwarp.Limits{})
 		var reply gauge
 		qc := client.config()
@@ -118,11 +117,11 @@ func TestCM_48_SetupsThatWaitForAnAnswerKeepNoRoom(t *testing.T) {
 				}
 			},
 		}
-		addrs := make([]string, n)
-		for i := range addrs {
-			addrs[i] = h.addr
+		var addrs []string
+		for range 10 { // one listener has not the backlog for all of them
+			addrs = append(addrs, listens(t, "pipe", "", time.Second).addr)
 		}
-		_, all := collect(t, DialMany(t.Context(), pipes(1, addrs...), &Options{RNIC: client.rnic, QP: qc, InFlight: n, PerHost: -1}))
+		_, all := collect(t, DialMany(t.Context(), pipes(n/len(addrs), addrs...), &Options{RNIC: client.rnic, QP: qc, InFlight: n, PerHost: -1}))
 		require.Zero(t, countFailed(all))
 		require.EqualValues(t, n, reply.most.Load())
 		client.waitsUntilIdle()
