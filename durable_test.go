@@ -11,6 +11,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/recordpipe"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -259,6 +260,46 @@ func TestCMT_55_InvalidatedRegionIsDurableOnReceive(t *testing.T) {
 			require.NoError(t, mr.Close())
 		})
 	}
+}
+
+// TestCMT_55_NothingCompletesBehindAFailedFlush: not what was placed before its turn either, which would complete the
+// receive of the message that has failed.
+func TestCMT_55_NothingCompletesBehindAFailedFlush(t *testing.T) {
+	for seed := range uint64(8) {
+		bubble(t, func(t *testing.T) {
+			client, server := newSide(t, nil), newSide(t, nil)
+			a, b := recordpipe.New(recordpipe.Options{Seed: seed, Window: 8})
+			client.qp, server.qp = iwarp.ConnectOver(t, a, b, client.rnic, &iwarp.QPConfig{PD: client.pd}, server.rnic, &iwarp.QPConfig{PD: server.pd})
+			f := new(failingOnce)
+			server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: f, DurableOnReceive: true})
+			_, to := server.register(64, stag.LocalWrite, nil)
+			_, from := client.register(64, 0, nil)
+			var sends []iwarp.SendWR
+			for i := range 8 {
+				require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{ID: uint64(i), Local: []iwarp.SGE{to.Slice(8*i, 8)}}))
+				sends = append(sends, iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{from.Slice(0, i)}})
+			}
+			require.NoError(t, client.qp.PostSend(sends...))
+			for i := range uint64(8) {
+				wc := server.endOfReceive()
+				require.Equal(t, i, wc.ID)
+				require.NotEqual(t, iwarp.StatusSuccess, wc.Status)
+			}
+			<-server.qp.Done()
+			require.ErrorContains(t, server.qp.Err(), "durable on receive")
+			require.Equal(t, 1, f.flushes)
+		})
+	}
+}
+
+// failingOnce is a Flusher that fails once, and loses nothing.
+type failingOnce struct{ flushes int }
+
+func (f *failingOnce) Flush(context.Context, int64, int64) error {
+	if f.flushes++; f.flushes == 1 {
+		return errors.New("not now")
+	}
+	return nil
 }
 
 // TestCMT_30_GroupOfABuffer: a Write that the Buffer could not take is told by the next Commit, though

@@ -130,7 +130,7 @@ func (s *Stream) drain() error {
 }
 
 // Forget drops the segments that came before their turn. The layer above calls it when the stream ends with the message that it is
-// delivered, the peer's Terminate: what the peer has sent after that is not delivered.
+// delivered, such as the peer's Terminate: what the peer has sent after that is not delivered.
 func (s *Stream) Forget() { s.ahead.drop() }
 
 // wasPlaced takes a segment whose turn has come and which was placed before.

@@ -67,7 +67,8 @@ type ReceiveQueue interface {
 	Buffer(k int) []stag.Span
 	Missing() error
 
-	// Deliver removes buffer 0, which holds the message m, from the queue.
+	// Deliver removes buffer 0, which holds the message m, from the queue. Or it ends the stream, by
+	// [Stream.Terminate], and leaves the buffer in the queue: no message is delivered any more.
 	Deliver(m Received)
 
 	// DeliverSends is Deliver for a series of Sends with the given lengths. All have the
