@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -119,11 +120,7 @@ func (qp *QP) CommitLimits() (regions int, octets uint64, ok bool) {
 	if qp.conn.Load() == nil || qp.commits.ext == nil {
 		return 0, 0, false
 	}
-	octets = qp.commits.peer.Octets
-	if octets == 0 {
-		octets = math.MaxUint64
-	}
-	return int(qp.commits.peer.Regions), octets, true
+	return int(qp.commits.peer.Regions), cmp.Or(qp.commits.peer.Octets, math.MaxUint64), true
 }
 
 // fillCommit fills in a Commit Request from a work request.

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -25,21 +26,13 @@ func fillAtomic(r *rdmap.Request, wr *SendWR) error {
 	}
 	h := rdmap.AtomicRequest{Op: rdmap.FetchAdd, At: r.Remote, Data: wr.Add, Mask: wr.AddMask}
 	if wr.Op != OpFetchAdd {
-		h.Op, h.Data, h.Mask = rdmap.CompareSwap, wr.Swap, orAll(wr.SwapMask)
+		h.Op, h.Data, h.Mask = rdmap.CompareSwap, wr.Swap, cmp.Or(wr.SwapMask, math.MaxUint64)
 	}
 	if wr.Op == OpCompareSwap { // a Swap compares nothing
-		h.Compare, h.CompareMask = wr.Compare, orAll(wr.CompareMask)
+		h.Compare, h.CompareMask = wr.Compare, cmp.Or(wr.CompareMask, math.MaxUint64)
 	}
 	r.Inline = h.Append(r.Inline[:0])
 	return nil
-}
-
-// orAll returns mask, or all bits if mask is 0.
-func orAll(mask uint64) uint64 {
-	if mask == 0 {
-		return math.MaxUint64
-	}
-	return mask
 }
 
 func noPayload(wr *SendWR) error {
