@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/recordpipe"
 	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/stag"
 )
 
 // drains starts Drain and returns where its error will be.
@@ -67,6 +69,41 @@ func TestDrainOfAnEndingQPWaitsForItsEnd(t *testing.T) {
 		require.Equal(t, 2, k.cq.Poll(wcs))
 		require.Equal(t, []uint64{1, 2}, ids(wcs[:2]))
 		require.NoError(t, k.qp.Drain(context.Background()), "an ended QP is drained")
+	})
+}
+
+// TestDrainOfAQPThatIsBeingClosedWaitsForItsEnd: the QP is in StateRTS until what the peer has requested is done, but
+// accepts no work any more.
+func TestDrainOfAQPThatIsBeingClosedWaitsForItsEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := newSide(t, nil), newSide(t, nil)
+		a, b := recordpipe.New(recordpipe.Options{})
+		client.qp, server.qp = iwarp.ConnectOver(t, a, b, client.rnic, &iwarp.QPConfig{PD: client.pd, Commit: committing.Commit},
+			server.rnic, &iwarp.QPConfig{PD: server.pd, Commit: committing.Commit})
+		m := medium{hold: make(chan struct{})}
+		_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &m})
+		require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{ID: 1}))
+		require.NoError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpCommit, Regions: []iwarp.RemoteBuffer{mr.Advertise(0, 8)}}))
+		synctest.Wait()
+		require.NoError(t, server.qp.Drain(context.Background()), "no work of its own is outstanding")
+
+		closed := make(chan error, 1)
+		go func() { closed <- server.qp.Close() }()
+		synctest.Wait()
+		require.Equal(t, iwarp.StateRTS, server.qp.State())
+		ctx, cancel := context.WithCancel(context.Background())
+		late := server.drains(ctx)
+		require.Empty(t, late)
+		cancel()
+		require.ErrorIs(t, <-late, context.Canceled)
+		errs := server.drains(context.Background())
+		require.Empty(t, errs)
+		close(m.hold)
+		require.NoError(t, <-errs)
+		wcs := make([]iwarp.WC, 2)
+		require.Equal(t, 1, server.qp.RecvCQ().Poll(wcs))
+		require.Equal(t, iwarp.StatusFlushed, wcs[0].Status)
+		require.NoError(t, <-closed)
 	})
 }
 

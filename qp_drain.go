@@ -3,6 +3,8 @@ package iwarp
 import (
 	"context"
 	"fmt"
+
+	"github.com/goiwarp/iwarp/internal/qpconn"
 )
 
 // Drain waits until all work requests that were posted to the send queue before the call have
@@ -11,8 +13,8 @@ import (
 // meanwhile may still be outstanding.
 //
 // On an established QP receives stay posted, since only messages of the peer complete them. If
-// the QP is ending, Drain waits until it has ended; its receives are then flushed, too, and
-// nothing is outstanding. To drain both queues, as ib_drain_qp does by moving the QP to the
+// the QP is ending, or is being closed, Drain waits until it has ended; its receives are then
+// flushed, too, and nothing is outstanding. To drain both queues, as ib_drain_qp does by moving the QP to the
 // error state, call [QP.Abort] or [QP.Close].
 //
 // Drain changes nothing and may be called at any time, except while the QP is Idle, because
@@ -23,29 +25,20 @@ func (qp *QP) Drain(ctx context.Context) error {
 		return endUnconnected(qp)
 	}
 	upTo, _ := qp.stream.Counts()
-	for {
-		progress := qp.drains.Listen()
+	err := qp.drains.Wait(ctx, func() bool {
 		conn.Post() // work may be left that no goroutine has started to send
 		_, completed := qp.stream.Counts()
-		if completed >= upTo {
-			qp.drains.Leave()
-			break
-		}
+		return completed >= upTo
+	})
+	if err == nil && conn.Stage() != qpconn.Open {
 		select {
-		case <-progress:
-			qp.drains.Leave()
+		case <-qp.done:
 		case <-ctx.Done():
-			qp.drains.Leave()
-			return fmt.Errorf("iwarp: drain: %w", ctx.Err())
+			err = ctx.Err()
 		}
 	}
-	if qp.State() == StateRTS {
-		return nil
+	if err != nil {
+		return fmt.Errorf("iwarp: drain: %w", err)
 	}
-	select {
-	case <-qp.done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("iwarp: drain: %w", ctx.Err())
-	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package slots
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/internal/lockorder"
@@ -29,10 +30,26 @@ func (b *Broadcast) Send() {
 	}
 }
 
-// Listen announces a listener; the caller looks again whether it need wait at all,
-// then selects on the channel, and calls Leave.
-func (b *Broadcast) Listen() <-chan struct{} {
+// Wait waits until done reports true, and asks it again whenever the Broadcast is sent. If ctx ends first
+// Wait returns its error.
+func (b *Broadcast) Wait(ctx context.Context, done func() bool) error {
 	b.listeners.Add(1)
+	defer b.listeners.Add(-1)
+	for {
+		sent := b.next() // before asking: what changes afterwards is sent
+		if done() {
+			return nil
+		}
+		select {
+		case <-sent:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// next returns what the next send closes.
+func (b *Broadcast) next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.sent == nil {
@@ -40,6 +57,3 @@ func (b *Broadcast) Listen() <-chan struct{} {
 	}
 	return b.sent
 }
-
-// Leave ends what Listen began.
-func (b *Broadcast) Leave() { b.listeners.Add(-1) }

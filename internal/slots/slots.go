@@ -59,22 +59,16 @@ func (c *Count) ResumeWhenFree(depth int, s *Staller) (free bool) {
 
 // Wait calls post again and again while its error matches full.
 func (c *Count) Wait(ctx context.Context, full error, post func() error) error {
-	for {
-		err := post()
-		if !errors.Is(err, full) {
-			return err
-		}
-		freed := c.Freed.Listen()
-		if err = post(); errors.Is(err, full) {
-			select {
-			case <-freed:
-			case <-ctx.Done():
-				err = fmt.Errorf("no slot of the queue has become free: %w", ctx.Err())
-			}
-		}
-		c.Freed.Leave()
-		if !errors.Is(err, full) {
-			return err
-		}
+	err := post()
+	if !errors.Is(err, full) {
+		return err
 	}
+	late := c.Freed.Wait(ctx, func() bool {
+		err = post()
+		return !errors.Is(err, full)
+	})
+	if late != nil {
+		return fmt.Errorf("no slot of the queue has become free: %w", late)
+	}
+	return err
 }
