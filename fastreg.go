@@ -3,6 +3,7 @@ package iwarp
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/rdmap"
@@ -60,6 +61,21 @@ func (qp *QP) fillRegister(r *rdmap.Request, wr *SendWR) error {
 	var err error
 	r.Enable, err = mr.fast.PrepareKey(wr.Memory, wr.Buffer, wr.Access, wr.Remote.TO, wr.Key)
 	return prepareError(wr.Op, err)
+}
+
+// sized returns wrs with the sizes of the Buffers that are to be registered. The methods of a Buffer are the
+// program's: they may take a lock that another goroutine holds while it posts, and they may panic.
+func sized(wrs []SendWR) []SendWR {
+	own := wrs
+	for i := range wrs {
+		if wr := &wrs[i]; wr.Op == OpRegister && wr.Buffer != nil {
+			if &own[0] == &wrs[0] {
+				own = slices.Clone(wrs)
+			}
+			own[i].Buffer = stag.Sized(wr.Buffer)
+		}
+	}
+	return own
 }
 
 // fillInvalidate determines the STag to invalidate. For an MR or MW it is the STag after the

@@ -1,9 +1,11 @@
 package iwarp_test
 
 import (
+	"context"
 	"io"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -194,6 +196,64 @@ func TestInvalidRegister(t *testing.T) {
 	require.Error(t, err)
 	require.NoError(t, k.qp.Abort())
 	require.Equal(t, 2, k.rnic.InUse().MaxMR, "nothing is left over")
+}
+
+// A sizing is a Buffer whose Size runs code of the test.
+type sizing struct {
+	*disk
+	before func()
+}
+
+func (b sizing) Size() int64 {
+	b.before()
+	return b.disk.Size()
+}
+
+// TestVERBS_90_SizeOfABufferIsAskedUnderNoLock: Size may wait for another goroutine, which posts to the same QP.
+func TestVERBS_90_SizeOfABufferIsAskedUnderNoLock(t *testing.T) {
+	near, far := newSide(t, nil), newSide(t, nil)
+	asked := 0
+	waits := func(qp *iwarp.QP) iwarp.SendWR {
+		mr, err := near.pd.AllocMR(8, stag.LocalWrite, nil)
+		require.NoError(t, err)
+		return iwarp.SendWR{Op: iwarp.OpRegister, MR: mr, Access: stag.LocalWrite, Buffer: sizing{newDisk(8), func() {
+			asked++
+			posted := make(chan error, 1)
+			go func() { posted <- qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite}) }()
+			select {
+			case err := <-posted:
+				require.NoError(t, err)
+			case <-time.After(10 * time.Second):
+				t.Error("the other goroutine cannot post")
+			}
+		}}}
+	}
+	near.connect(far, pairConfig{client: iwarp.QPConfig{Setup: func(_ context.Context, qp *iwarp.QP) error {
+		return qp.PostSend(waits(qp))
+	}}})
+	require.NoError(t, near.qp.PostSend(waits(near.qp), iwarp.SendWR{Op: iwarp.OpRDMAWrite}, waits(near.qp)))
+	ctx := testContext(t)
+	_, err := near.qp.Do(ctx, waits(near.qp))
+	require.NoError(t, err)
+	require.Equal(t, 4, asked, "once each")
+}
+
+// TestVERBS_90_SizeThatPanicsLeavesNothingBehind: neither a slot, nor a place of the PD.
+func TestVERBS_90_SizeThatPanicsLeavesNothingBehind(t *testing.T) {
+	const depth = 2
+	near, _ := connect(t, pairConfig{client: iwarp.QPConfig{SendDepth: depth}})
+	mr, err := near.pd.AllocMR(8, stag.LocalWrite, nil)
+	require.NoError(t, err)
+	bad := sizing{newDisk(8), func() { panic("no size") }}
+	wr := iwarp.SendWR{Op: iwarp.OpRegister, MR: mr, Access: stag.LocalWrite, Buffer: bad}
+	ctx := testContext(t)
+	for range depth {
+		require.PanicsWithValue(t, "no size", func() { _ = near.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite}, wr) })
+		require.PanicsWithValue(t, "no size", func() { _, _ = near.qp.Do(ctx, wr) })
+		require.PanicsWithValue(t, "no size", func() { _, _ = near.pd.RegisterBuffer(bad, stag.LocalWrite, nil) })
+	}
+	require.Equal(t, 1, near.rnic.InUse().MaxMR)
+	require.NoError(t, near.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite}, iwarp.SendWR{Op: iwarp.OpRDMAWrite}), "all slots are free")
 }
 
 // TestNoNewWorkNamesAnMRThatIsBeingClosed: it is refused when it is posted, as for any other MR, and the QP goes on.

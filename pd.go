@@ -27,13 +27,14 @@ type PD struct {
 // A Buffer provides octets that are not in memory, such as those of a file ([FileBuffer]), for
 // registration (RFC 4296 section 2: a buffer could be a disk file). RDMA Writes call WriteAt
 // and RDMA Reads call ReadAt. Both may be called from several goroutines at the same time, and
-// WriteAt in any order. Size is called once, at registration. An atomic operation is a ReadAt
-// and a WriteAt of eight octets at an offset that is a multiple of eight: see the package
-// documentation. One whose octets are in memory, behind a lock for example, may be a
-// [stag.MemoryBuffer]: its payload is copied once less.
+// WriteAt in any order. Size is called once, first of all, by the goroutine that registers the
+// Buffer or posts the OpRegister. An atomic operation is a ReadAt and a WriteAt of eight octets
+// at an offset that is a multiple of eight: see the package documentation. One whose octets are
+// in memory, behind a lock for example, may be a [stag.MemoryBuffer]: its payload is copied once
+// less.
 //
-// The goroutine that calls a method sends or receives for a QP meanwhile. So a method must not
-// wait for work of that QP: a blocking helper there waits for itself, until its context ends.
+// The goroutine that calls another method sends or receives for a QP meanwhile. So a method must
+// not wait for work of that QP: a blocking helper there waits for itself, until its context ends.
 type Buffer = stag.Buffer
 
 // MROptions are the optional parameters of a registration. A nil *MROptions means the
@@ -104,8 +105,9 @@ func (pd *PD) RegisterMR(buf []byte, access stag.Access, opts *MROptions) (*MR, 
 // *os.File. An error of the Buffer ends the stream whose operation has caused it, except for
 // an error that a Commit will report: see MROptions.Durable.
 func (pd *PD) RegisterBuffer(buf Buffer, access stag.Access, opts *MROptions) (*MR, error) {
+	known := stag.Sized(buf) // before anything is taken of the PD
 	return pd.register(buf, access, opts, func(_ *MR, o stag.Options) (*stag.Region, error) {
-		return pd.rnic.table.RegisterBuffer(buf, o)
+		return pd.rnic.table.RegisterBuffer(known, o)
 	})
 }
 

@@ -31,6 +31,7 @@ func (e *ListError) Unwrap() error { return e.Err }
 // Requests after one that failed have failed, too, because the QP has ended; a Commit that the
 // peer could not perform, and an RDMA Read with StatusTimeout, are exceptions.
 func (qp *QP) Do(ctx context.Context, wrs ...SendWR) (wcs []WC, err error) {
+	wrs = sized(wrs)
 	ws := make([]*helper, len(wrs))
 	for i := range ws {
 		ws[i] = qp.helper()

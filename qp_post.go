@@ -19,10 +19,10 @@ import (
 // message (RFC 5044 section 7.1.2). If set-up fails the work is flushed. A Commit is refused then,
 // because the peer determines its limits.
 func (qp *QP) PostSend(wrs ...SendWR) error {
-	return qp.postSend(wrs, nil)
+	return qp.postSend(sized(wrs), nil)
 }
 
-// postSend implements PostSend. For a blocking helper, ws has one element for each request.
+// postSend implements PostSend, for requests that are sized. For a blocking helper, ws has one element for each request.
 func (qp *QP) postSend(wrs []SendWR, ws []*helper) error {
 	conn := qp.conn.Load()
 	if conn == nil {

@@ -42,7 +42,7 @@ func (b *FastRegion) Prepare(mem []byte, access Access, base uint64) (*Region, e
 }
 
 // PrepareBuffer does for a Buffer what Prepare does for memory. Its size is asked
-// once, here.
+// once, here, unless [Sized] has.
 func (b *FastRegion) PrepareBuffer(buf Buffer, access Access, base uint64) (*Region, error) {
 	if buf == nil {
 		return nil, errNoBuffer
@@ -56,13 +56,13 @@ func (b *FastRegion) PrepareBuffer(buf Buffer, access Access, base uint64) (*Reg
 // is to let that peer use the new one, too.
 func (b *FastRegion) PrepareKey(mem []byte, buf Buffer, access Access, base uint64, key *uint8) (*Region, error) {
 	r := &Region{
-		mem: mem, size: uint64(len(mem)), buf: buf,
+		mem: mem, size: uint64(len(mem)),
 		access: access, base: base, scope: b.scope,
 		flush: b.flush, guard: b.guard, dirty: b.dirty, through: b.through, failed: b.failed,
 	}
 	if buf != nil {
 		var err error
-		if r.size, err = sizeOf(buf); err != nil {
+		if r.buf, r.size, err = sizeOf(buf); err != nil {
 			return nil, err
 		}
 	}

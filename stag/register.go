@@ -37,9 +37,9 @@ func (t *Table) Register(mem []byte, o Options) (*Region, error) {
 }
 
 // RegisterBuffer does for a Buffer what Register does for memory. Its size is asked
-// once, here.
+// once, here, unless [Sized] has.
 func (t *Table) RegisterBuffer(b Buffer, o Options) (*Region, error) {
-	size, err := sizeOf(b)
+	b, size, err := sizeOf(b)
 	if err != nil {
 		return nil, err
 	}
@@ -51,15 +51,37 @@ var (
 	errNoBuffer = errors.New("stag: no buffer: it is nil")
 )
 
-func sizeOf(b Buffer) (uint64, error) {
+// Sized asks b for its size now. What it returns is to be registered in the place of b, without a call of
+// a method of the program: so that may be done under a lock, and when something has been reserved. It is good for
+// nothing else.
+func Sized(b Buffer) Buffer {
 	if b == nil {
-		return 0, errNoBuffer
+		return nil
+	}
+	return asked{b, b.Size()}
+}
+
+// An asked is a Buffer whose size is known.
+type asked struct {
+	Buffer
+	size int64
+}
+
+func (a asked) Size() int64 { return a.size }
+
+// sizeOf returns the size of b, and b, or what [Sized] was given.
+func sizeOf(b Buffer) (Buffer, uint64, error) {
+	if b == nil {
+		return nil, 0, errNoBuffer
 	}
 	size := b.Size()
 	if size < 0 {
-		return 0, fmt.Errorf("stag: buffer of size %d, less than 0", size)
+		return nil, 0, fmt.Errorf("stag: buffer of size %d, less than 0", size)
 	}
-	return uint64(size), nil
+	if a, ok := b.(asked); ok {
+		b = a.Buffer
+	}
+	return b, uint64(size), nil
 }
 
 func (t *Table) register(r *Region, o Options) (*Region, error) {
