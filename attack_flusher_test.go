@@ -14,6 +14,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -94,6 +95,28 @@ func TestAttackFlusherThatPanics(t *testing.T) {
 			}
 			require.Equal(t, iwarp.StateRTS, client.qp.State(), "the stream goes on")
 			require.NoError(t, mr.Close())
+		})
+	}
+}
+
+// TestAttackFlusherThatPanicsAsItIsTold: of what a peer has written, or could not write. That peer's QP ends, and the log
+// has the stack; neither the process nor another QP ends.
+func TestAttackFlusherThatPanicsAsItIsTold(t *testing.T) {
+	for _, method := range []string{"Touched", "Failed"} {
+		t.Run(method, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var log lockedLog
+				k := newTalk(t, iwarp.QPConfig{}, &iwarp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				other := newTalk(t, iwarp.QPConfig{}, nil)
+				mr := insides[method](k, func() { panic(errors.New("index out of range")) })
+				k.p.Send(wiretest.Write(mr.STag(), 0, "octets"))
+				k.wantTerminate("a local catastrophe", 0x1000)
+				require.ErrorContains(t, k.qp.Err(), "the Flusher's "+method+" panicked: index out of range")
+				require.Contains(t, log.String(), "attack_flusher_test.go", "it tells where")
+				require.NoError(t, mr.Close())
+				require.Equal(t, iwarp.StateRTS, other.qp.State())
+				require.NoError(t, other.qp.Abort())
+			})
 		})
 	}
 }

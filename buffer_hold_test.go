@@ -90,7 +90,39 @@ func TestEndsAreBoundedWhileABufferWorks(t *testing.T) {
 	}
 }
 
-// From inside a Buffer's method nothing waits for that method.
+// A told is a Flusher that is told of what the peer has written.
+type told struct{ touched func() }
+
+func (told) Flush(context.Context, int64, int64) error { return nil }
+func (f told) Touched(int64, int64)                    { f.touched() }
+
+// A toldFailed is a Buffer, and its Flusher, which is told of what could not be written.
+type toldFailed struct {
+	fullDisk
+	failed func()
+}
+
+func (toldFailed) Flush(context.Context, int64, int64) error { return nil }
+func (f toldFailed) Failed(int64, int64, error)              { f.failed() }
+
+// insides are the methods of the program that a peer's RDMA Write calls. Each registers a region where the method does act.
+var insides = map[string]func(k *talk, act func()) *iwarp.MR{
+	"WriteAt": func(k *talk, act func()) *iwarp.MR {
+		return k.registerTrap(&trap{size: 64, write: func(p []byte, _ int64) (int, error) { act(); return len(p), nil }})
+	},
+	"Touched": func(k *talk, act func()) *iwarp.MR {
+		_, mr := k.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: told{act}})
+		return mr
+	},
+	"Failed": func(k *talk, act func()) *iwarp.MR {
+		b := &toldFailed{failed: act}
+		mr, err := k.pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: b})
+		require.NoError(k, err)
+		return mr
+	},
+}
+
+// From inside a method of a Buffer or a Flusher nothing waits for that method.
 func TestEndsFromInsideABuffer(t *testing.T) {
 	for name, end := range map[string]func(k *talk, mr *iwarp.MR) error{
 		"QP.Close":      func(k *talk, _ *iwarp.MR) error { return k.qp.Close() },
@@ -101,31 +133,31 @@ func TestEndsFromInsideABuffer(t *testing.T) {
 		"MR.Close":      func(_ *talk, mr *iwarp.MR) error { return mr.Close() },
 		"MR.Invalidate": func(k *talk, mr *iwarp.MR) error { return mr.Invalidate(testContext(k.T)) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				k := newTalk(t, iwarp.QPConfig{}, nil)
-				var mr *iwarp.MR
-				var err error
-				var took time.Duration
-				b := &trap{size: 64, write: func(p []byte, _ int64) (int, error) {
-					start := time.Now()
-					err = end(k, mr)
-					took = time.Since(start)
-					return len(p), nil
-				}}
-				mr = k.registerTrap(b)
-				k.strikes(mr)
-				require.ErrorIs(t, err, iwarp.ErrInBuffer)
-				require.Zero(t, took)
-				if name == "MR.Close" || name == "MR.Invalidate" {
-					require.Equal(t, iwarp.StateRTS, k.qp.State())
-					require.NoError(t, mr.Close(), "outside it is possible")
-					return
-				}
-				_ = k.p.Conn.Close()
-				<-k.qp.Done() // the end goes on by itself
+		for method, inside := range insides {
+			t.Run(name+" in "+method, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					k := newTalk(t, iwarp.QPConfig{}, nil)
+					var mr *iwarp.MR
+					var err error
+					var took time.Duration
+					mr = inside(k, func() {
+						start := time.Now()
+						err = end(k, mr)
+						took = time.Since(start)
+					})
+					k.strikes(mr)
+					require.ErrorIs(t, err, iwarp.ErrInBuffer)
+					require.Zero(t, took)
+					if name == "MR.Close" || name == "MR.Invalidate" {
+						require.Equal(t, iwarp.StateRTS, k.qp.State())
+						require.NoError(t, mr.Close(), "outside it is possible")
+						return
+					}
+					_ = k.p.Conn.Close()
+					<-k.qp.Done() // the end goes on by itself
+				})
 			})
-		})
+		}
 	}
 }
 

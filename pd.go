@@ -61,7 +61,7 @@ type MROptions struct {
 	// method Failed(off, n int64, err error), which is called for each RDMA Write that it
 	// could not store. Such a failure does not end the stream; instead the next Flush of those
 	// octets must fail. A message that follows the Write is delivered nevertheless, unless
-	// DurableOnReceive is set.
+	// DurableOnReceive is set. A panic of either method ends the QP, or makes the next Commit fail.
 	Durable stag.Flusher
 	// DurableOnReceive makes what peers have written durable before a receive of a QP of the
 	// PD completes, so that a Send of the peer can replace a Commit and the wait for its

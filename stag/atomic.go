@@ -47,7 +47,7 @@ func (r *Region) StoresAtomically() bool {
 // changed by sync/atomic: code of this process that uses sync/atomic on it takes part.
 // The Updates of all Buffers of the table take turns, because two of them may be the
 // same file; reads and writes beside the table may come in between. change may be called several times; where it returns v nothing is
-// written. The error is [ErrBounds], with nothing changed, or that of the Buffer,
+// written. The error is [ErrBounds], with nothing changed, or that of the Buffer or of Options.Dirty,
 // after which the octets are indeterminate.
 func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v uint64, err error) {
 	if !r.contains(off, AtomicLen) {
@@ -59,9 +59,9 @@ func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v u
 	began := r.Began()
 	v, changed := updateMemory((*uint64)(unsafe.Pointer(&r.mem[off])), change)
 	if changed {
-		r.wrote(began, off, AtomicLen, nil)
+		err = r.wrote(began, off, AtomicLen, nil)
 	}
-	return v, nil
+	return v, err
 }
 
 // Store makes v the 64-bit value at off, in the byte order of the host, as one step that takes
@@ -78,8 +78,7 @@ func (t *Table) Store(r *Region, off, v uint64) error {
 	}
 	began := r.Began()
 	storeMemory((*uint64)(unsafe.Pointer(&r.mem[off])), v)
-	r.wrote(began, off, AtomicLen, nil)
-	return nil
+	return r.wrote(began, off, AtomicLen, nil)
 }
 
 func storeMemory(p *uint64, v uint64) {

@@ -14,7 +14,7 @@ import (
 // A PanicError is what a method of a [Buffer] or [Flusher] that panicked has done instead of its work.
 // It ends the stream whose operation met it, or makes its Commit fail, and nothing else.
 type PanicError struct {
-	Method string // "ReadAt", "WriteAt", "Acquire", "Release" or "Sync"; "Flush" of a Flusher, "Integrity" of the check of octets
+	Method string // "ReadAt", "WriteAt", "Acquire", "Release" or "Sync"; "Flush", "Touched" or "Failed" of a Flusher, "Integrity" of the check of octets
 	Value  any    // what the method panicked with
 	Stack  []byte // of the goroutine, as runtime/debug.Stack has it
 }
@@ -23,6 +23,8 @@ func (e *PanicError) Error() string {
 	switch e.Method {
 	case "Flush":
 		return fmt.Sprintf("stag: the Flusher panicked: %v", e.Value)
+	case "Touched", "Failed":
+		return fmt.Sprintf("stag: the Flusher's %s panicked: %v", e.Method, e.Value)
 	case "Integrity":
 		return fmt.Sprintf("stag: the check of octets panicked: %v", e.Value)
 	}
@@ -98,6 +100,24 @@ func (r *Region) readBuffer(p []byte, off uint64) (n int, err error) {
 	return r.buf.ReadAt(p, int64(off))
 }
 
+// tellDirty is Options.Dirty, which is Touched of a [Flusher].
+//
+//go:noinline
+func (r *Region) tellDirty(off uint64, n int) (err error) {
+	defer caught("Touched", &err)
+	r.dirty(int64(off), int64(n))
+	return nil
+}
+
+// tellFailed is Options.Failed, which is Failed of a [Flusher].
+//
+//go:noinline
+func (r *Region) tellFailed(off uint64, n int, cause error) (err error) {
+	defer caught("Failed", &err)
+	r.failed(int64(off), int64(n), cause)
+	return nil
+}
+
 func caught(method string, err *error) {
 	if v := recover(); v != nil {
 		*err = &PanicError{Method: method, Value: v, Stack: debug.Stack()}
@@ -108,6 +128,7 @@ func caught(method string, err *error) {
 // one.
 var callers = [...]string{
 	"stag.(*Region).writeBuffer", "stag.(*Region).readBuffer", "stag.(*Region).acquire", "stag.(*Region).release",
+	"stag.(*Region).tellDirty", "stag.(*Region).tellFailed",
 	"commit.(*Latch).call", "commit.syncs", "durable.checked.passes",
 }
 

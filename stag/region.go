@@ -102,8 +102,7 @@ func (r *Region) place(off uint64, p []byte) error {
 	if r.buf == nil {
 		began := r.Began()
 		blockcopy.Copy(r.mem[off:], p)
-		r.wrote(began, off, len(p), nil)
-		return nil
+		return r.wrote(began, off, len(p), nil)
 	}
 	return r.placeBy(r.write, off, p)
 }
@@ -111,10 +110,8 @@ func (r *Region) place(off uint64, p []byte) error {
 // placeBy places the octets of p in the Buffer by write.
 func (r *Region) placeBy(write func(p []byte, off uint64) error, off uint64, p []byte) error {
 	began := r.Began()
-	err := write(p, off)
 	// A failed write may have changed any of the octets.
-	r.wrote(began, off, len(p), err)
-	if err != nil {
+	if err := r.wrote(began, off, len(p), write(p, off)); err != nil {
 		return fmt.Errorf("stag: placing into the buffer of %v: %w", r.stag, err)
 	}
 	return nil
@@ -122,18 +119,18 @@ func (r *Region) placeBy(write func(p []byte, off uint64) error, off uint64, p [
 
 // PlaceWrite is Place for a peer's RDMA Write, which has no answer: what the Buffer
 // could not take is told to Options.Failed, if there is one, and is no error unless the
-// Buffer has panicked.
+// Buffer, or what was told, has panicked.
 func (r *Region) PlaceWrite(off uint64, p []byte) error {
 	err := r.Place(off, p)
 	if err == nil || r.failed == nil || errors.Is(err, ErrBounds) {
 		return err
 	}
-	r.failed(int64(off), int64(len(p)), err)
+	told := r.tellFailed(off, len(p), err)
 	var panicked *PanicError
 	if errors.As(err, &panicked) {
 		return err
 	}
-	return nil
+	return told
 }
 
 // Began is to be called before octets are written otherwise than by Place, under a pin.
@@ -145,21 +142,26 @@ func (r *Region) Began() uint64 {
 }
 
 // MarkWritten tells that the n octets at off were written otherwise than by Place, under
-// a pin. began is what Began has returned before.
+// a pin. began is what Began has returned before. If Options.Dirty panics the Watch is told that
+// the write has failed.
 func (r *Region) MarkWritten(began, off uint64, n int) {
-	r.wrote(began, off, n, nil)
+	_ = r.wrote(began, off, n, nil)
 	r.writeThrough(off, n)
 }
 
 // wrote tells the Flusher first: octets that it has not heard of may be missing in a Flush that succeeds,
-// and would no longer be known as written.
-func (r *Region) wrote(began, off uint64, n int, err error) {
+// and would no longer be known as written. It returns err, that of the write, or the panic of the Flusher: then
+// the Watch learns that such a Flush is not to succeed.
+func (r *Region) wrote(began, off uint64, n int, err error) error {
 	if r.dirty != nil {
-		r.dirty(int64(off), int64(n))
+		if told := r.tellDirty(off, n); err == nil {
+			err = told
+		}
 	}
 	if r.guard != nil {
 		r.guard.Wrote(began, int64(off), int64(n), err)
 	}
+	return err
 }
 
 func (r *Region) writeThrough(off uint64, n int) {

@@ -187,6 +187,44 @@ func TestCMT_30_WatchIsToldOfAllThatIsWritten(t *testing.T) {
 	require.Equal(t, "2 3 2 false", w.told[1])
 }
 
+// TestCMT_13_16_OctetsOfWhichTheFlusherHasNotHeard: it has panicked. The writer learns that, and so does the Watch: a Flush that
+// succeeds may be without them.
+func TestCMT_13_16_OctetsOfWhichTheFlusherHasNotHeard(t *testing.T) {
+	table := NewTable()
+	file := &testFile{data: make([]byte, 16)}
+	var w watching
+	oops := errors.New("oops")
+	o := Options{Access: LocalWrite, Watch: &w, Dirty: func(int64, int64) { panic(oops) }}
+	memory, err := table.Register(make([]byte, 16), o)
+	require.NoError(t, err)
+	buffer, err := table.RegisterBuffer(file, o)
+	require.NoError(t, err)
+	for _, r := range []*Region{memory, buffer} {
+		w = watching{}
+		require.ErrorIs(t, r.Place(1, numbered(3)), oops)
+		require.ErrorIs(t, r.PlaceWrite(2, numbered(4)), oops)
+		_, err := table.Update(r, 8, func(v uint64) uint64 { return v + 1 })
+		require.ErrorIs(t, err, oops)
+		err = table.Store(r, 8, 1)
+		require.ErrorIs(t, err, oops)
+		require.ErrorContains(t, err, "the Flusher's Touched panicked: oops")
+		r.MarkWritten(r.Began(), 3, 2)
+		require.Equal(t, []string{"1 1 3 true", "2 2 4 true", "3 8 8 true", "4 8 8 true", "5 3 2 true"}, w.told)
+	}
+	file.err = errors.New("half written")
+	require.ErrorIs(t, buffer.Place(0, numbered(8)), file.err, "the first error counts")
+}
+
+// TestFailedThatPanics: the RDMA Write of the peer ends its stream.
+func TestFailedThatPanics(t *testing.T) {
+	file := &testFile{data: numbered(8), err: errors.New("half written")}
+	r, err := NewTable().RegisterBuffer(file, Options{Access: LocalWrite, Failed: func(int64, int64, error) { panic("oops") }})
+	require.NoError(t, err)
+	var p *PanicError
+	require.ErrorAs(t, r.PlaceWrite(0, numbered(8)), &p)
+	require.Equal(t, "Failed", p.Method)
+}
+
 func TestBufferThatFails(t *testing.T) {
 	table := NewTable()
 	file := &testFile{data: numbered(8)}

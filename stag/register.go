@@ -9,17 +9,19 @@ import (
 // Options say how a region is registered. The zero value is a region at TO 0 that
 // only the local side may read.
 type Options struct {
-	Access  Access             // RemoteWrite and RemoteAtomic need LocalWrite
-	BaseTO  uint64             // TO of the first octet; BaseTO + length must fit in 64 bits
-	Scope   Scope              // Stream other than 0: only that stream may use the STag
-	Flusher Flusher            // nil: the region is not durable
-	Watch   Watch              // told of each placement into the region, after Dirty; nil: none
-	Dirty   func(off, n int64) // called after each placement into the region, within its pin; nil: none
+	Access  Access  // RemoteWrite and RemoteAtomic need LocalWrite
+	BaseTO  uint64  // TO of the first octet; BaseTO + length must fit in 64 bits
+	Scope   Scope   // Stream other than 0: only that stream may use the STag
+	Flusher Flusher // nil: the region is not durable
+	Watch   Watch   // told of each placement into the region, after Dirty; nil: none
+	// Dirty is called after each placement into the region, within its pin. If it panics the placement has failed,
+	// with a [PanicError]. nil: none.
+	Dirty func(off, n int64)
 	// Through is called after Watch, but not for an atomic operation or a Store. It may wait for the
 	// Flusher; what holds a lock of the table must not. nil: none.
 	Through func(off, n int64)
 	// Failed is told, after Watch, of a peer's RDMA Write that the Buffer could not take,
-	// which is then no error. nil: it is one.
+	// which is then no error, unless Failed panics. nil: it is one.
 	Failed func(off, n int64, err error)
 	// Key is the low octet of the STag (draft-hilland-rddp-verbs section 7.2). nil: one
 	// that is hard to predict. Allocate does not look at it; each registration brings its own.
