@@ -1,6 +1,8 @@
 package rma
 
 import (
+	"context"
+
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/stag"
@@ -46,8 +48,13 @@ func (l *leases) sink(role op.Role) (*lease, error) {
 	if !l.scratch.take(l.size) {
 		return nil, nil
 	}
+	s, err := l.make(role, sinkAccess, make([]byte, l.size))
+	if err != nil {
+		l.scratch.give(l.size)
+		return nil, err
+	}
 	l.taken += l.size
-	return l.make(role, sinkAccess, make([]byte, l.size))
+	return s, nil
 }
 
 // make makes a lease; mem is nil if it is for memory of the caller.
@@ -85,11 +92,22 @@ func (l *leases) role(tag stag.STag, id op.ID) op.Role {
 	return s.role
 }
 
-// close gives everything back. The peer uses none of them.
-func (l *leases) close() {
+// close gives back what closes. The peer uses none of them, but a work request of this side may still name one: that
+// stays, with its octets, until another close. Nothing else uses it any more.
+func (l *leases) close(closes func(*iwarp.MR) error) {
 	for _, s := range l.all {
-		_ = s.mr.Close()
+		if closes(s.mr) != nil {
+			continue
+		}
+		delete(l.all, s.index)
+		l.scratch.give(len(s.mem))
+		l.taken -= len(s.mem)
 	}
-	l.scratch.give(l.taken)
-	l.all, l.taken = nil, 0
+}
+
+// atOnce closes a region, and fails if it would have to wait for work requests, which may be as long as the peer likes.
+func atOnce(mr *iwarp.MR) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return mr.CloseContext(ctx)
 }

@@ -228,7 +228,7 @@ func (c *conn) releaseAll() {
 	c.timer.Stop()
 	c.receives.close()
 	if c.leases != nil {
-		c.leases.close()
+		c.leases.close((*iwarp.MR).Close)
 		c.blobs.close()
 	}
 	if c.server != nil {

@@ -56,9 +56,9 @@ func (c *conn) spareMemory() {
 	if !c.idle() || !c.blobs.idle() || !c.scratch.tight() {
 		return
 	}
-	c.leases.close()
+	c.leases.close(atOnce)
 	c.blobs.close()
 	clear(c.flights)
 	clear(c.requests)
-	c.prepareMemory()
+	c.blobs = newBlobs(c.pd, c.scratch, c.maxOp+regionkey.TagSize)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -123,5 +124,82 @@ func TestRMA_24_39_ClientThatDoesNotRead(t *testing.T) {
 		w.stop()
 		require.Error(t, <-w.served, "the peer does not end its half")
 		s.release()
+	})
+}
+
+// TestRMA_42_SinksOfClientsThatDoNotRead: what lends them was not sent when their writes are over. They are not memory for
+// others, and nothing waits for the client while it has the lock of the connection.
+func TestRMA_42_SinksOfClientsThatDoNotRead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const sinks, sink = 8, 4096 + regionkey.TagSize
+		w := newPair(t, plan{server: ServerConfig{ScratchLimit: 2*(sinks+blobStep)*sink - 2, Solicitor: fixed(t, 1<<20)}})
+		w.serve()
+		r := newRaw(w)
+		r.greets()
+		r.opens(1, regionID, wire.OpRead|wire.OpWrite)
+		s, stalls := r.sinkThatStalls(sink)
+		read, write := r.sealer(regionkey.Read, regionkey.Initiator), r.sealer(regionkey.Write, regionkey.Initiator)
+		m := wire.ReadReq{Region: regionID, Epoch: 1, Length: 16, SinkSTag: uint32(stalls.STag), SinkTO: stalls.TO, TTL: time.Second}
+		r.posts(m.Append(nil, r.header(2), r.out, read))
+		s.wait()
+		for i := range wire.OpID(900) { // more answers than there is room for on the way
+			q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 16, Offset: 1 << 40}
+			r.posts(q.Append(nil, r.header(3+i), r.out, write))
+			synctest.Wait()
+		}
+		for i := range wire.OpID(sinks) {
+			q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 4096}
+			r.posts(q.Append(nil, r.header(1000+i), r.out, write))
+		}
+		synctest.Wait()
+		require.Greater(t, w.qps[1].Stats().SendQueued, 2*sinks, "no sink was lent yet")
+		require.Equal(t, (sinks+blobStep)*sink, w.server.scratch.used())
+		time.Sleep(defaultPullTimeout + defaultLinger + time.Millisecond)
+		for c := range w.server.conns {
+			require.True(t, c.mu.TryLock(), "the connection goes on")
+			c.mu.Unlock()
+		}
+		require.GreaterOrEqual(t, w.server.scratch.used(), sinks*sink)
+		s.release()
+		synctest.Wait()
+		require.NoError(t, r.qp.Abort())
+		require.Error(t, <-w.served)
+		w.wantNothingLeft()
+	})
+}
+
+// TestRMA_42_LeaseThatIsStillPosted keeps its octets, and is closed when its turn was.
+func TestRMA_42_LeaseThatIsStillPosted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const size = wire.MaxMaxOp
+		w := newPair(t, plan{})
+		r, qp, pd := newRaw(w), w.qps[1], w.plan.server.PD
+		s, stalls := r.sinkThatStalls(size)
+		mr, err := pd.RegisterMR(make([]byte, size), stag.LocalWrite, nil)
+		require.NoError(t, err)
+		for range 6 { // more than there is room for on the way
+			require.NoError(t, qp.PostSend(iwarp.SendWR{
+				Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{mr.Slice(0, size)}, Remote: stalls,
+			}))
+		}
+		s.wait()
+		all := newLeases(pd, qp, newScratch(size), size)
+		l, err := all.sink(op.ServerRole)
+		require.NoError(t, err)
+		enable, err := all.enable(l, 1, l.mem)
+		require.NoError(t, err)
+		require.NoError(t, qp.PostSend(enable))
+		begun := time.Now()
+		all.close(atOnce)
+		require.Zero(t, time.Since(begun), "it does not wait")
+		require.Equal(t, size, all.scratch.used())
+		s.release()
+		synctest.Wait()
+		all.close(atOnce)
+		require.Zero(t, all.scratch.used())
+		require.NoError(t, r.qp.Abort())
+		<-qp.Done()
+		require.NoError(t, mr.Close())
+		w.wantNothingLeft()
 	})
 }
