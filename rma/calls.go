@@ -123,7 +123,7 @@ func (c *conn) performClient(now time.Time, a *op.Action) {
 	case op.Cancel:
 		c.solicitor.cancel(now, c.flights[a.Record].grant)
 	case op.Hold:
-		c.solicitor.hold(now, c.flights[a.Record].grant)
+		c.hold(op.ClientRole, a, c.flights[a.Record].grant)
 	case op.Release:
 		c.release(now, a, op.ClientRole)
 	case op.Revoke:
@@ -203,6 +203,7 @@ func (c *conn) sendRequest(now time.Time, a *op.Action) {
 	}
 	if enable.MR != nil {
 		c.post(enable, request)
+		c.lent(c.leaseOf(op.ClientRole, a))
 	} else {
 		c.post(request)
 	}

@@ -99,6 +99,8 @@ type conn struct {
 	work     []work
 	owed     int // octets of work
 	revokes  []revoking
+	stalled  []revoking // that are not left to run yet
+	looks    time.Time  // when to look at those
 
 	sendCtr regionkey.Counter // of messages
 	recvCtr uint64
@@ -258,6 +260,7 @@ func (c *conn) arm() {
 		earlier(c.asServer.Deadline())
 	}
 	earlier(c.unsent())
+	earlier(c.looks, len(c.stalled) > 0)
 	if !c.outbox.empty() {
 		earlier(c.now.Add(postWithin), true)
 	}

@@ -23,7 +23,8 @@ type lease struct {
 	index  uint32
 	key    uint8
 	role   op.Role
-	id     op.ID // of the operation, 0: none
+	id     op.ID  // of the operation, 0: none
+	unsent uint64 // the work requests up to the message that names it; 0: that was sent
 }
 
 // tag is the STag that the peer knows.

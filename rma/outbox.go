@@ -25,7 +25,8 @@ const (
 // save system calls, and then each completer is told once, which may wake a goroutine.
 type outbox struct {
 	wrs      []iwarp.SendWR
-	octets   int // of blobs
+	posted   uint64 // before them
+	octets   int    // of blobs
 	messages []*[wire.MaxSize]byte
 	used     int // of them
 	tells    []completer
@@ -56,6 +57,7 @@ func (o *outbox) tell(c completer) {
 
 // reset empties it.
 func (o *outbox) reset() {
+	o.posted += uint64(len(o.wrs))
 	clear(o.wrs)
 	for _, m := range o.messages[:o.used] {
 		clear(m[:]) // there may be keys in it

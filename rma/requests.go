@@ -211,7 +211,7 @@ func (c *conn) performServer(now time.Time, a *op.Action) {
 	case op.Cancel:
 		c.solicitor.cancel(now, c.requests[a.Record].grant)
 	case op.Hold:
-		c.solicitor.hold(now, c.requests[a.Record].grant)
+		c.hold(op.ServerRole, a, c.requests[a.Record].grant)
 	case op.Release:
 		c.release(now, a, op.ServerRole)
 	case op.Revoke:
@@ -331,6 +331,7 @@ func (c *conn) sendPull(a *op.Action) {
 	}
 	m.SinkSTag = uint32(q.sink.tag())
 	c.post(enable, sends(m.Append(c.compose(), h, c.out)))
+	c.lent(q.sink)
 }
 
 // sendAnswer sends what was asked for. mu is held.

@@ -118,6 +118,7 @@ func (c *conn) tick() {
 		c.serverDo = c.asServer.Tick(c.serverDo, c.now)
 		c.perform()
 	}
+	c.lookAtStalled()
 	switch due, ok := c.unsent(); {
 	case !ok || c.now.Before(due):
 	case c.cq.Stats().Waiting > 0: // run is in a Buffer, and has not seen yet what was sent
@@ -127,7 +128,7 @@ func (c *conn) tick() {
 	}
 }
 
-// errNotTaken is the error of a connection that has not sent anything for so long that the peer cannot want it any more.
+// errNotTaken is the error of a connection that has not sent something for so long that the peer cannot want it any more.
 var errNotTaken = fmt.Errorf("%w: the peer does not read", ErrTimeout)
 
 // unsent is when the connection ends if the peer takes nothing: what is to be sent is in memory that others need. mu is held.
@@ -142,18 +143,22 @@ func (c *conn) unsent() (due time.Time, ok bool) {
 type revoking struct {
 	role  op.Role
 	id    op.ID
-	lease *lease // nil: the source is the peer's, and there is only what has completed to be taken
+	lease *lease    // nil: the source is the peer's, and there is only what has completed to be taken
+	until time.Time // of a stalled one: when the connection ends if the peer has taken nothing
 }
 
-// revoke leaves an STag to run. mu is held.
+// revoke leaves an STag to run, unless it is that of a sink which stays valid for now. mu is held.
 func (c *conn) revoke(role op.Role, a *op.Action) {
-	r := revoking{role: role, id: a.Op}
-	switch {
-	case role == op.ClientRole:
-		r.lease = c.flights[a.Record].lease(a.Op)
-	case !a.Source:
-		r.lease = c.requests[a.Record].sink
+	r := revoking{role: role, id: a.Op, lease: c.leaseOf(role, a)}
+	if r.lease != nil && r.lease.mem != nil && !c.looked(r.lease) {
+		c.stall(r)
+	} else {
+		c.withdraw(r)
 	}
+}
+
+// withdraw leaves an STag to run. mu is held.
+func (c *conn) withdraw(r revoking) {
 	c.revokes = append(c.revokes, r)
 	if c.stage == gone {
 		c.lookAgain()
@@ -213,6 +218,7 @@ func (c *conn) lose() {
 	c.clientDo = c.asClient.Lost(c.clientDo, c.now)
 	c.serverDo = c.asServer.Lost(c.serverDo, c.now)
 	c.perform()
+	c.revokes, c.stalled = append(c.revokes, c.stalled...), nil
 	c.withdrawn(c.takeRevokes())
 }
 

@@ -29,6 +29,28 @@ func (r *raw) posts(msg []byte) {
 	require.NoError(r, r.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: msg}))
 }
 
+// takesNothing makes the client send more than there is room for on the way, from now on until release. Its writes time out
+// before reads do.
+func (r *raw) takesNothing(t *testing.T, h *Handle, p *Portal, size int) (s *stuck, writes int) {
+	t.Helper()
+	s, sink := r.sinkThatStalls(size + regionkey.TagSize)
+	var asked []wire.OpID
+	for range 6 {
+		posts(t, p, Command{Op: Write, Handle: h, Buf: make([]byte, size)})
+		asked = append(asked, id(r.receives(wire.TypeWriteReq)))
+	}
+	to := uint32(sink.STag)
+	for _, o := range asked {
+		m := wire.Pull{Length: uint32(size), Timeout: 300 * time.Millisecond, SinkSTag: to}
+		r.posts(m.Append(nil, r.header(o), r.out))
+		_, next := r.sink(size + regionkey.TagSize)
+		to = uint32(next)
+	}
+	s.wait()
+	synctest.Wait() // all octets are posted
+	return s, len(asked)
+}
+
 // TestRMA_24_39_ServerThatDoesNotRead: when the connection takes nothing any more, the grants of the client come back after
 // Linger nevertheless.
 func TestRMA_24_39_ServerThatDoesNotRead(t *testing.T) {
@@ -38,19 +60,9 @@ func TestRMA_24_39_ServerThatDoesNotRead(t *testing.T) {
 		w := newPair(t, plan{client: ClientConfig{MaxOp: size, Solicitor: window}})
 		r, h, _ := w.playedWith(250*time.Millisecond, size)
 		p := w.portal(7)
-		s, sink := r.sinkThatStalls(size + regionkey.TagSize)
-		var asked []wire.OpID
-		for range 6 { // more than there is room for on the way
-			posts(t, p, Command{Op: Write, Handle: h, Buf: make([]byte, size)})
-			asked = append(asked, id(r.receives(wire.TypeWriteReq)))
-		}
-		for _, o := range asked {
-			m := wire.Pull{Length: size, Timeout: 300 * time.Millisecond, SinkSTag: uint32(sink.STag), SinkTO: sink.TO}
-			r.posts(m.Append(nil, r.header(o), r.out))
-		}
-		s.wait()
+		s, writes := r.takesNothing(t, h, p, size)
 		posts(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, size)})
-		for range len(asked) + 1 {
+		for range writes + 1 {
 			require.ErrorIs(t, p.ended(t).Err, ErrTimeout)
 		}
 		require.NotZero(t, window.Stats().Granted, "the octets may still come")
@@ -59,6 +71,87 @@ func TestRMA_24_39_ServerThatDoesNotRead(t *testing.T) {
 		require.Zero(t, window.Stats().Granted)
 		require.NoError(t, w.client.Close())
 		s.release()
+	})
+}
+
+// TestRMA_24_RequestThatLeavesLate: the connection goes on, and from then on the answer has the time Linger.
+func TestRMA_24_RequestThatLeavesLate(t *testing.T) {
+	for name, late := range map[string]bool{"the answer comes": false, "the answer is late": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				const size, linger = wire.MaxMaxOp, 250 * time.Millisecond
+				w := newPair(t, plan{client: ClientConfig{MaxOp: size}})
+				r, h, _ := w.playedWith(linger, size)
+				p := w.portal(7)
+				s, writes := r.takesNothing(t, h, p, size)
+				posts(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, 16)})
+				for range writes + 1 {
+					require.ErrorIs(t, p.ended(t).Err, ErrTimeout)
+				}
+				time.Sleep(2*linger + 10*time.Millisecond)
+				s.release()
+				for range writes {
+					r.receives(wire.TypeData)
+				}
+				request := r.receives(wire.TypeReadReq)
+				if late {
+					time.Sleep(2*linger + time.Millisecond)
+					r.serves(request, octets(1, 16), nil)
+					<-w.client.Done()
+					require.Error(t, w.client.Err(), "the STag is invalid now")
+				} else {
+					time.Sleep(linger - time.Millisecond)
+					r.serves(request, octets(1, 16), nil)
+					posts(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, 16)})
+					r.serves(r.receives(wire.TypeReadReq), octets(2, 16), nil)
+					require.NoError(t, p.ended(t).Err)
+				}
+				w.close()
+			})
+		})
+	}
+}
+
+// TestRMA_24_PullThatLeavesLate: so it is for the octets of a write, which change nothing.
+func TestRMA_24_PullThatLeavesLate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const size = wire.MaxMaxOp
+		p := suite0()
+		p.server.MaxOp = size
+		w := newPair(t, p)
+		w.serve()
+		r := newRaw(w)
+		r.mine.MaxOp = size
+		r.greets()
+		r.opens(1, regionID, wire.OpRead|wire.OpWrite)
+		s, stalls := r.sinkThatStalls(size)
+		to := uint32(stalls.STag)
+		for i := range wire.OpID(6) { // more than there is room for on the way
+			m := wire.ReadReq{Region: regionID, Epoch: 1, Length: size, SinkSTag: to, TTL: time.Second}
+			r.posts(m.Append(nil, r.header(2+i), r.out, nil))
+			_, next := r.sink(size)
+			to = uint32(next)
+		}
+		s.wait()
+		synctest.Wait() // the answers are posted
+		q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 16}
+		r.posts(q.Append(nil, r.header(8), r.out, nil))
+		time.Sleep(defaultPullTimeout + 2*defaultLinger + 10*time.Millisecond)
+		require.Zero(t, w.server.solicitor.Stats().Granted)
+		s.release()
+		for range 6 {
+			r.receives(wire.TypeReadDone)
+		}
+		var pull wire.Pull
+		require.NoError(t, pull.Parse(r.receives(wire.TypePull), r.suite))
+		time.Sleep(defaultLinger - time.Millisecond)
+		r.puts(8, pull, octets(8, 16))
+		pull = r.pulls(9, 16)
+		require.Equal(t, make([]byte, 16), w.mem.b[:16], "it was too late for the first write")
+		r.puts(9, pull, octets(9, 16))
+		r.receives(wire.TypeWriteDone)
+		require.Equal(t, octets(9, 16), w.mem.b[:16])
+		r.ends(w)
 	})
 }
 
@@ -128,7 +221,7 @@ func TestRMA_24_39_ClientThatDoesNotRead(t *testing.T) {
 }
 
 // TestRMA_42_SinksOfClientsThatDoNotRead: what lends them was not sent when their writes are over. They are not memory for
-// others, and nothing waits for the client while it has the lock of the connection.
+// others until the connection ends, and nothing waits for the client while it has the lock of the connection.
 func TestRMA_42_SinksOfClientsThatDoNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const sinks, sink = 8, 4096 + regionkey.TagSize
@@ -160,10 +253,13 @@ func TestRMA_42_SinksOfClientsThatDoNotRead(t *testing.T) {
 			c.mu.Unlock()
 		}
 		require.GreaterOrEqual(t, w.server.scratch.used(), sinks*sink)
+		select {
+		case err := <-w.served:
+			require.ErrorContains(t, err, "the peer does not read")
+		case <-time.After(2 * maxOpTimeout):
+			require.Fail(t, "the connection goes on for ever")
+		}
 		s.release()
-		synctest.Wait()
-		require.NoError(t, r.qp.Abort())
-		require.Error(t, <-w.served)
 		w.wantNothingLeft()
 	})
 }

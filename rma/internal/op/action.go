@@ -17,7 +17,8 @@ const (
 	Hold
 	// Release gives the grant back, with Refund. It comes once for each call of Granted.
 	Release
-	// Revoke makes the STag of the operation invalid. When that is so, and nothing is placed or
+	// Revoke makes the STag of the operation invalid. A sink with memory of its own stays valid until the message that
+	// names it was sent, and for the time Linger after that. When the STag is invalid, and nothing is placed or
 	// read through it any more, and all messages that came before were given to Receive, the caller
 	// calls Revoked, once. A source that the server reads has no STag of its own: the caller calls Pulled first if that
 	// has completed.

@@ -24,7 +24,7 @@ import (
 //	                     REKEY_DONE       unused, Complete(OK)
 //	                     STATUS           unused, Release, Complete
 //	                     timer            read: fenced, Hold, Complete(Timeout); or revoking, Revoke
-//	                                      besides, if Linger is 0
+//	                                      and Release besides, if Linger is 0
 //	                                      direct read: withdrawn, Hold, Revoke
 //	                                      source: recalled, Revoke
 //	                                      others: late, Complete(Timeout)
@@ -56,10 +56,10 @@ import (
 //	                     Lost             revoked, Release, Complete(Timeout, Gone)
 //	fenced     Linger    READ_DONE,
 //	                     STATUS, Lost     unused, Release
-//	                     timer            revoking, Revoke
+//	                     timer            revoking, Revoke, Release
 //	revoking             READ_DONE,
-//	                     STATUS, Lost     revoked, Release
-//	                     Revoked          late, Release
+//	                     STATUS, Lost     revoked
+//	                     Revoked          late
 //	revoked              Revoked          unused
 //	late                 PULL             unused, SendStatus(NACK, TooLate)
 //	                     other answers,
@@ -314,7 +314,7 @@ func (c *Client) Revoked(dst []Action, now time.Time, id ID) []Action {
 		return dst
 	case opRevoking:
 		o.state = opLate
-		return c.release(dst, i, RefundTimeout)
+		return dst
 	case opRevoked:
 		return c.retire(dst, i)
 	default:

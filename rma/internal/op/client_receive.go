@@ -150,7 +150,6 @@ func (c *Client) tooLate(dst []Action, m *Message, i int32) []Action {
 		dst = c.retire(c.release(dst, i, RefundTimeout), i)
 	case opRevoking:
 		o.state = opRevoked
-		dst = c.release(dst, i, RefundTimeout)
 	case opLate:
 		dst = c.retire(dst, i)
 	case opSettled:

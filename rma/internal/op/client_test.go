@@ -205,8 +205,8 @@ func TestRMA_24_LingerEndsInARevoke(t *testing.T) {
 	c.waits(100*ms, "Hold, Complete(3, 0)")
 	next := c.sent(getCmd)
 	require.Equal(t, id.Slot(), next.Slot(), "the slot is free, the sink is not")
-	c.waits(30*ms, "Revoke")
-	c.want("Release(Timeout)", c.Revoked(nil, c.now, id))
+	c.waits(30*ms, "Revoke, Release(Timeout)")
+	c.want("", c.Revoked(nil, c.now, id))
 	c.hears(readDone(id), "Free")
 	c.hears(readDone(next), "OpenData")
 }
@@ -216,8 +216,8 @@ func TestRMA_24_AnswerDuringTheRevoke(t *testing.T) {
 	c := newClient(t, nil)
 	id := c.sent(getCmd)
 	c.waits(100*ms, "Hold, Complete(3, 0)")
-	c.waits(30*ms, "Revoke")
-	c.hears(status(id, NACK, TooLate, ClientRole), "Release(Timeout)")
+	c.waits(30*ms, "Revoke, Release(Timeout)")
+	c.hears(status(id, NACK, TooLate, ClientRole), "")
 	c.want("Free", c.Revoked(nil, c.now, id))
 	require.True(t, c.Idle())
 }
@@ -225,8 +225,8 @@ func TestRMA_24_AnswerDuringTheRevoke(t *testing.T) {
 func TestRMA_25_WithoutLingerTheSinkIsRevokedAtOnce(t *testing.T) {
 	c := newClient(t, func(cfg *ClientConfig) { cfg.Linger = 0 })
 	id := c.sent(getCmd)
-	c.waits(100*ms, "Hold, Complete(3, 0), Revoke")
-	c.want("Release(Timeout)", c.Revoked(nil, c.now, id))
+	c.waits(100*ms, "Hold, Complete(3, 0), Revoke, Release(Timeout)")
+	c.want("", c.Revoked(nil, c.now, id))
 }
 
 // TestRMA_25_37_DirectSinkIsRevokedBeforeTheOutcome: it is memory of the caller.

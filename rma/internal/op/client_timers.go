@@ -55,8 +55,7 @@ func (c *Client) timeout(dst []Action, i int32) []Action {
 	case opLost:
 		return c.retire(c.complete(dst, o.id, result{outcome: Timeout, gone: true}), i)
 	case opFenced:
-		o.state = opRevoking
-		return c.revoke(dst, i)
+		return c.giveUp(dst, i)
 	default:
 		return dst
 	}
@@ -80,11 +79,17 @@ func (c *Client) unanswered(dst []Action, i int32) []Action {
 	}
 	dst = c.complete(dst, o.id, result{outcome: Timeout})
 	if c.cfg.Linger == 0 {
-		o.state = opRevoking
-		return c.revoke(dst, i)
+		return c.giveUp(dst, i)
 	}
 	o.state, o.due = opFenced, c.clock.timer(c.cfg.Linger)
 	return dst
+}
+
+// giveUp revokes the sink of a read. Its octets are not waited for any longer: until the sink is invalid they
+// may come, but that may take as long as the request is on its way.
+func (c *Client) giveUp(dst []Action, i int32) []Action {
+	c.ops[i].state = opRevoking
+	return c.release(c.revoke(dst, i), i, RefundTimeout)
 }
 
 // Close ends the operations that have not sent anything, with Closed. Those that have go on.
@@ -170,7 +175,7 @@ func (c *Client) loseOne(dst []Action, i int32, unheard bool) []Action {
 		return c.retire(c.release(dst, i, RefundTimeout), i)
 	case opRevoking:
 		o.state = opRevoked
-		return c.release(dst, i, RefundTimeout)
+		return dst
 	case opLate:
 		return c.retire(dst, i)
 	default:

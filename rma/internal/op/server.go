@@ -20,7 +20,7 @@ import "time"
 //	                     Lost             unused, Cancel
 //	pulled     Ts        DATA             opening, OpenData
 //	                     STATUS, Lost     unused, Release
-//	                     timer            fenced, Hold; or revoking, Hold, Revoke, if Linger is 0
+//	                     timer            fenced, Hold; or revoking, Hold, Revoke, Release, if Linger is 0
 //	reading    Ts        Pulled           copying, Copy; if it failed unused, Release
 //	                     STATUS           overrun
 //	                     timer            overrun, Hold
@@ -34,9 +34,9 @@ import "time"
 //	finishing            Copied           as from copying
 //	fenced     Linger    DATA, STATUS,
 //	                     Lost             unused, Release
-//	                     timer            revoking, Revoke
+//	                     timer            revoking, Revoke, Release
 //	revoking             DATA, STATUS     revoking
-//	                     Revoked          unused, Release
+//	                     Revoked          unused
 //	overrun    Linger    STATUS           overrun
 //	                     Pulled, Lost     unused, Release
 //	                     timer            overrun, Revoke

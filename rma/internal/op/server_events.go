@@ -163,7 +163,7 @@ func (s *Server) Revoked(dst []Action, now time.Time, id ID) []Action {
 	case !ok:
 		return dst
 	case s.records[i].state == recordRevoking:
-		return s.retire(s.release(dst, i, RefundTimeout), i)
+		return s.retire(dst, i)
 	case s.records[i].state == recordOverrun:
 		return s.end(dst, id, NotRead)
 	default:

@@ -154,10 +154,10 @@ func TestRMA_24_SinkOfTheServerLingers(t *testing.T) {
 	s := newServer(t, nil)
 	id := s.pulled(writeReq(1))
 	s.waits(50*ms, "Hold")
-	s.waits(30*ms, "Revoke")
+	s.waits(30*ms, "Revoke, Release(Timeout)")
 	s.hears(data(id), "")
 	s.hears(status(id, NACK, TooLate, ServerRole), "")
-	s.want("Release(Timeout), Free", s.Revoked(nil, s.now, id))
+	s.want("Free", s.Revoked(nil, s.now, id))
 	require.Equal(t, ServerStats{Expired: 1, Late: 2}, s.Stats())
 	s.hears(data(id), "End(8)")
 }
@@ -201,8 +201,8 @@ func TestRMA_24_SourceThatWasReadInTime(t *testing.T) {
 func TestRMA_25_ServerWithoutLinger(t *testing.T) {
 	s := newServer(t, func(cfg *ServerConfig) { cfg.Linger = 0 })
 	id := s.pulled(writeReq(1))
-	s.waits(50*ms, "Hold, Revoke")
-	s.want("Release(Timeout), Free", s.Revoked(nil, s.now, id))
+	s.waits(50*ms, "Hold, Revoke, Release(Timeout)")
+	s.want("Free", s.Revoked(nil, s.now, id))
 }
 
 func TestRMA_22_ClientRefusesThePull(t *testing.T) {

@@ -66,9 +66,10 @@ func (s *Server) overrun(dst []Action, i int32) []Action {
 	return dst
 }
 
+// revoke revokes the sink of a write. Its octets are not waited for any longer: see Client.giveUp.
 func (s *Server) revoke(dst []Action, i int32) []Action {
 	s.enter(i, recordRevoking)
-	return append(dst, s.action(Revoke, i))
+	return s.release(append(dst, s.action(Revoke, i)), i, RefundTimeout)
 }
 
 // Close refuses the requests that wait for the window, and those that come from now on. The others

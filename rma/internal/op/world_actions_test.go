@@ -2,6 +2,7 @@ package op
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -107,6 +108,9 @@ func (w *world) finish(k *work) {
 		w.act(job.role, w.server.Copied(w.buf[:0], now, job.op, p.copied))
 	case workPulled:
 		w.act(job.role, w.server.Pulled(w.buf[:0], now, job.op, job.good))
+	case workLinger:
+		w.sinks[job.role][job.record].valid = false
+		w.add(work{kind: workRevoke, role: job.role, op: job.op, record: job.record, came: w.came[job.role]})
 	case workRevoke:
 		if job.role == atClient {
 			w.act(job.role, w.client.Revoked(w.buf[:0], now, job.op))
@@ -239,20 +243,12 @@ func (w *world) actOfBoth(role uint8, a *Action) {
 			w.wrong("Release of %x, which has no grant", a.Op)
 			return
 		}
-		if a.Record != NoRecord && w.sinks[role][a.Record].valid && w.sinks[role][a.Record].op == a.Op {
+		if a.Record != NoRecord && w.sinks[role][a.Record].valid && w.sinks[role][a.Record].op == a.Op && !w.lingers(role, a.Op) {
 			w.wrong("Release of %x, whose sink may be hit", a.Op)
 		}
 		*g = grant{}
 	case Revoke:
-		if role == atClient || !a.Source {
-			s := &w.sinks[role][a.Record]
-			if s.op != a.Op {
-				w.wrong("Revoke of %x, which has no STag", a.Op)
-			}
-			s.valid = false
-		}
-		w.revokes++
-		w.add(work{kind: workRevoke, role: role, op: a.Op, record: a.Record, came: w.came[role]})
+		w.revoke(role, a)
 	case OpenData:
 		s := &w.sinks[role][a.Record]
 		if s.op != a.Op || s.valid || !s.written {
@@ -274,6 +270,29 @@ func (w *world) actOfBoth(role uint8, a *Action) {
 		w.ended = true
 	default:
 	}
+}
+
+// revoke makes an STag invalid at once, but for a sink with memory of its own.
+func (w *world) revoke(role uint8, a *Action) {
+	w.revokes++
+	k := work{kind: workRevoke, role: role, op: a.Op, record: a.Record, came: w.came[role]}
+	if role == atClient || !a.Source {
+		s := &w.sinks[role][a.Record]
+		if s.op != a.Op {
+			w.wrong("Revoke of %x, which has no STag", a.Op)
+		}
+		if _, p := w.ledger(a.Op); p.cmd.Direct || p.cmd.Source {
+			s.valid = false
+		} else {
+			k.kind, k.came = workLinger, 0
+		}
+	}
+	w.add(k)
+}
+
+// lingers reports whether the sink of an operation is to become invalid, and is not yet.
+func (w *world) lingers(role uint8, id ID) bool {
+	return slices.ContainsFunc(w.work[:], func(k work) bool { return k.kind == workLinger && k.role == role && k.op == id })
 }
 
 // freed checks that nothing is left of an operation.

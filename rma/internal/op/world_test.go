@@ -149,6 +149,7 @@ const (
 	workCopy
 	workCopying
 	workPulled
+	workLinger // until then a sink that is being revoked is valid, which takes as long as the other side likes
 	workRevoke
 )
 

@@ -1,0 +1,77 @@
+package rma
+
+import (
+	"slices"
+	"time"
+
+	"github.com/goiwarp/iwarp/rma/internal/op"
+)
+
+// A sink must not become invalid before the message that names it has left: the work request in front of that message
+// would fail, and the connection would end, though nothing but the way was slow. Until then no peer knows of the sink. Nor
+// must it be so right afterwards, for the peer answers what it gets: the time of Linger counts from a look that finds the
+// message sent. The buffer of a caller does not wait for that: the caller is told in bounded time that it is free.
+
+// leaseOf is the lease of an operation; nil: it has none of this side.
+func (c *conn) leaseOf(role op.Role, a *op.Action) *lease {
+	switch {
+	case role == op.ClientRole:
+		return c.flights[a.Record].lease(a.Op)
+	case a.Source:
+		return nil
+	default:
+		return c.requests[a.Record].sink
+	}
+}
+
+// lent notes that the message which names a lease is the last one of the outbox. mu is held.
+func (c *conn) lent(l *lease) { l.unsent = c.outbox.posted + uint64(len(c.outbox.wrs)) }
+
+// looked looks whether the message that names a lease was sent. It reports whether an earlier look has found so. mu is held.
+func (c *conn) looked(l *lease) bool {
+	if l.unsent == 0 {
+		return true
+	}
+	if l.unsent+uint64(c.qp.Stats().SendQueued) <= c.outbox.posted { // they are sent in order
+		l.unsent = 0
+	}
+	return false
+}
+
+// hold keeps the grant of an operation that has timed out. Linger begins. mu is held.
+func (c *conn) hold(role op.Role, a *op.Action, grant uint64) {
+	c.solicitor.hold(c.now, grant)
+	if l := c.leaseOf(role, a); l != nil {
+		c.looked(l)
+	}
+}
+
+// stall keeps an STag valid for now. mu is held.
+func (c *conn) stall(r revoking) {
+	r.until = c.now.Add(maxOpTimeout)
+	if len(c.stalled) == 0 {
+		c.looks = c.now.Add(c.lookAfter())
+	}
+	c.stalled = append(c.stalled, r)
+}
+
+// lookAfter is the time between two looks at what is stalled.
+func (c *conn) lookAfter() time.Duration { return max(c.mine.Linger, c.theirs.Linger, postWithin) }
+
+// lookAtStalled leaves the STags to run whose time has come. mu is held.
+func (c *conn) lookAtStalled() {
+	if len(c.stalled) == 0 || c.now.Before(c.looks) {
+		return
+	}
+	c.looks = c.now.Add(c.lookAfter())
+	c.stalled = slices.DeleteFunc(c.stalled, func(r revoking) bool {
+		switch {
+		case c.looked(r.lease):
+			c.withdraw(r)
+			return true
+		case r.lease.unsent > 0 && !c.now.Before(r.until) && c.cq.Stats().Waiting == 0:
+			c.end(errNotTaken)
+		}
+		return false
+	})
+}
