@@ -250,6 +250,7 @@ func (e *Executor) handle(ctx context.Context, cl *Client, h *Handle) (*Handle, 
 	if other != nil {
 		return other, nil
 	}
+	e.send() // what was begun before does not wait for the answer
 	other, err := cl.Open(ctx, h.region, h.ops)
 	if err == nil {
 		e.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -222,6 +223,40 @@ func TestExecutorGoesOnWithoutAConnectionThatHasEnded(t *testing.T) {
 			o.stop()
 		})
 	}
+}
+
+// TestRMA_31_ExecutorThatOpensTheRegion on another connection, which takes its time, has sent what it has begun before.
+func TestRMA_31_ExecutorThatOpensTheRegion(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var w *pair
+		var sent []uint64 // by w, when a moment of each Open is over
+		w = start(t, plan{server: ServerConfig{Authorize: func(_ iwarp.Peer, _ uint64, ops Ops) Ops {
+			time.Sleep(time.Millisecond)
+			sent = append(sent, w.qps[0].Stats().Sent.Send.Messages)
+			return ops
+		}}})
+		o := w.another()
+		o.serve()
+		var err error
+		o.client, err = NewClient(o.context(), o.qps[0], &o.plan.client)
+		require.NoError(t, err)
+		h, e := w.opens(), NewExecutor(w.portal(1), o.portal(1))
+		buf := make([]byte, 2*w.client.MaxOp())
+		for range 20 { // until it keeps several operations under way: these use one connection alone
+			_, err := e.ReadAt(w.context(), h, buf[:16], 0)
+			require.NoError(t, err)
+		}
+		time.Sleep(2 * defaultOpTimeout) // no timer of theirs sends anything
+		before := w.qps[0].Stats().Sent.Send.Messages
+		n, err := e.ReadAt(w.context(), h, buf, 0)
+		require.NoError(t, err)
+		require.Equal(t, len(buf), n)
+		require.Len(t, sent, 2, "the second one is on the other connection")
+		require.Equal(t, before+1, sent[1])
+		require.NoError(t, o.client.Close())
+		o.stop()
+		require.NoError(t, <-o.served)
+	})
 }
 
 // TestExecutorTellsThatAnOpenWasRefused, where the region was to be opened again, and not that its keys were old.
