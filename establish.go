@@ -81,6 +81,6 @@ func (qp *QP) abandon(err error) {
 	qp.flushEarly()
 	qp.rq.end(StatusFlushed)
 	qp.rq.drop()
-	qp.detach()
+	holds.Give(qp)
 	close(qp.done)
 }

@@ -47,7 +47,7 @@ func (mr *MR) NextKey() (uint8, error) { return mr.fast.NextKey() }
 
 // fillRegister prepares a registration. The state of the STag is known only when the request
 // is executed, so the completion reports errors that depend on it.
-func (qp *QP) fillRegister(r *rdmap.Request, wr *SendWR) error {
+func (qp *QP) fillRegister(r *rdmap.Request, wr *SendWR, known []int64) error {
 	r.Kind = rdmap.KindRegister
 	mr := wr.MR
 	switch {
@@ -59,23 +59,27 @@ func (qp *QP) fillRegister(r *rdmap.Request, wr *SendWR) error {
 		return fmt.Errorf("iwarp: %v takes Memory or a Buffer, not both", wr.Op)
 	}
 	var err error
-	r.Enable, err = mr.fast.PrepareKey(wr.Memory, wr.Buffer, wr.Access, wr.Remote.TO, wr.Key)
+	if wr.Buffer != nil {
+		r.Enable, err = mr.fast.PrepareSized(wr.Buffer, known[0], wr.Access, wr.Remote.TO, wr.Key)
+	} else {
+		r.Enable, err = mr.fast.PrepareKey(wr.Memory, nil, wr.Access, wr.Remote.TO, wr.Key)
+	}
 	return prepareError(wr.Op, err)
 }
 
-// sized returns wrs with the sizes of the Buffers that are to be registered. The methods of a Buffer are the
-// program's: they may take a lock that another goroutine holds while it posts, and they may panic.
-func sized(wrs []SendWR) []SendWR {
-	own := wrs
+// sizes are those of the Buffers that work requests register, by their indexes; nil: they register none. few is memory for
+// them. The methods of a Buffer are the program's: they may take a lock that another goroutine holds while it posts, and
+// they may panic.
+func sizes(wrs []SendWR, few *[8]int64) (known []int64) {
 	for i := range wrs {
 		if wr := &wrs[i]; wr.Op == OpRegister && wr.Buffer != nil {
-			if &own[0] == &wrs[0] {
-				own = slices.Clone(wrs)
+			if known == nil {
+				known = slices.Grow(few[:0], len(wrs))[:len(wrs)]
 			}
-			own[i].Buffer = stag.Sized(wr.Buffer)
+			known[i] = wr.Buffer.Size()
 		}
 	}
-	return own
+	return known
 }
 
 // fillInvalidate determines the STag to invalidate. For an MR or MW it is the STag after the

@@ -105,9 +105,8 @@ func (pd *PD) RegisterMR(buf []byte, access stag.Access, opts *MROptions) (*MR, 
 // *os.File. An error of the Buffer ends the stream whose operation has caused it, except for
 // an error that a Commit will report: see MROptions.Durable.
 func (pd *PD) RegisterBuffer(buf Buffer, access stag.Access, opts *MROptions) (*MR, error) {
-	known := stag.Sized(buf) // before anything is taken of the PD
 	return pd.register(buf, access, opts, func(_ *MR, o stag.Options) (*stag.Region, error) {
-		return pd.rnic.table.RegisterBuffer(known, o)
+		return pd.rnic.table.RegisterBuffer(buf, o)
 	})
 }
 
@@ -128,15 +127,20 @@ func (pd *PD) register(buf Buffer, access stag.Access, opts *MROptions, reg func
 	if err := pd.takeSTag(); err != nil {
 		return nil, err
 	}
-	mr := &MR{pd: pd}
+	mr, registered := &MR{pd: pd}, false
+	defer func() {
+		if !registered { // or the Buffer has panicked
+			pd.giveSTag()
+		}
+	}()
 	if opts != nil {
 		mr.ask = opts.Withdraw
 	}
 	region, err := reg(mr, o)
 	if err != nil {
-		pd.giveSTag()
 		return nil, fmt.Errorf("iwarp: register: %w", errtext.Clause(err))
 	}
+	registered = true
 	mr.latest.Store(region)
 	if opts != nil && opts.DurableOnReceive {
 		pd.durable.Add(region)

@@ -224,8 +224,7 @@ func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
 		return nil, err
 	}
 	qp := &QP{rnic: r, id: r.ids.Next(), cfg: cfg, done: make(chan struct{})}
-	qp.reserved.send, qp.reserved.recv = qc.SendDepth, qc.RecvDepth
-	qp.rq.qp = qp
+	qp.rq.qp, qp.reserved.send, qp.reserved.recv = qp, qc.SendDepth, qc.RecvDepth
 	if err := qp.attach(); err != nil {
 		return nil, err
 	}
@@ -245,8 +244,6 @@ func (qp *QP) attach() error {
 	qp.received.qp, qp.received.cq, qp.received.slots = qp, qp.recvCQ, &qp.recvSlots
 	return holds.Take(qp)
 }
-
-func (qp *QP) detach() { holds.Give(qp) }
 
 // holds are what a QP takes of its RNIC, of its PD, and of what it shares with other QPs.
 var holds = quota.Holds[*QP]{

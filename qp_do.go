@@ -31,12 +31,12 @@ func (e *ListError) Unwrap() error { return e.Err }
 // Requests after one that failed have failed, too, because the QP has ended; a Commit that the
 // peer could not perform, and an RDMA Read with StatusTimeout, are exceptions.
 func (qp *QP) Do(ctx context.Context, wrs ...SendWR) (wcs []WC, err error) {
-	wrs = sized(wrs)
+	known := sizes(wrs, new([8]int64))
 	ws := make([]*helper, len(wrs))
 	for i := range ws {
 		ws[i] = qp.helper()
 	}
-	posted, refused := qp.postAll(ctx, wrs, ws)
+	posted, refused := qp.postAll(ctx, wrs, known, ws)
 	for _, w := range ws[posted:] {
 		w.spare(qp)
 	}
@@ -52,12 +52,12 @@ func (qp *QP) Do(ctx context.Context, wrs ...SendWR) (wcs []WC, err error) {
 
 // postAll posts wrs, waiting for free slots if necessary, and returns how many of them it has
 // posted.
-func (qp *QP) postAll(ctx context.Context, wrs []SendWR, ws []*helper) (posted int, err error) {
+func (qp *QP) postAll(ctx context.Context, wrs []SendWR, known []int64, ws []*helper) (posted int, err error) {
 	if len(wrs) == 0 {
 		return 0, nil
 	}
 	err = qp.sendSlots.Wait(ctx, ErrQueueFull, func() error {
-		err := qp.sendIfFull(qp.postSend(wrs[posted:], ws[posted:]))
+		err := qp.sendIfFull(qp.postSend(wrs[posted:], known[min(posted, len(known)):], ws[posted:]))
 		var post *PostError
 		switch {
 		case err == nil:

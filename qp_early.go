@@ -16,18 +16,18 @@ import (
 
 // postEarly queues send work requests of an Idle QP. It refuses those of a blocking helper:
 // called in Setup, the helper would wait for the end of Setup.
-func (qp *QP) postEarly(wrs []SendWR, ws []*helper) error {
+func (qp *QP) postEarly(wrs []SendWR, known []int64, ws []*helper) error {
 	if ws != nil {
 		return unconnected(qp)
 	}
 	qp.mu.Lock()
 	if qp.conn.Load() != nil {
 		qp.mu.Unlock()
-		return qp.postSend(wrs, nil)
+		return qp.postSend(wrs, known, nil)
 	}
 	defer qp.mu.Unlock()
 	for i := range wrs {
-		if err := qp.addEarly(&wrs[i]); err != nil {
+		if err := qp.addEarly(&wrs[i], known[min(i, len(known)):]); err != nil {
 			return &PostError{N: i, Err: err}
 		}
 	}
@@ -35,12 +35,12 @@ func (qp *QP) postEarly(wrs []SendWR, ws []*helper) error {
 }
 
 // addEarly queues one work request. mu is held.
-func (qp *QP) addEarly(wr *SendWR) error {
+func (qp *QP) addEarly(wr *SendWR, known []int64) error {
 	if qp.err != nil {
 		return qp.err
 	}
 	var r rdmap.Request
-	if err := qp.fill(&r, wr); err != nil {
+	if err := qp.fill(&r, wr, known); err != nil {
 		return err
 	}
 	if qp.sendSlots.Reserve(qp.cfg.SendDepth, 1) == 0 {

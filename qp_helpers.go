@@ -140,7 +140,7 @@ func (qp *QP) RecvWC(ctx context.Context, into ...SGE) (wc WC, err error) {
 func (qp *QP) do(ctx context.Context, wr SendWR) (wc WC, err error) {
 	w := qp.helper()
 	err = qp.sendSlots.Wait(ctx, ErrQueueFull, func() error {
-		return qp.sendIfFull(qp.postSend([]SendWR{wr}, []*helper{w}))
+		return qp.sendIfFull(qp.postSend([]SendWR{wr}, nil, []*helper{w}))
 	})
 	if err == nil {
 		wc, err = w.wait(ctx)

@@ -141,7 +141,7 @@ func (o owner) Ended() {
 		qp.rnic.log.Info("queue pair ended", logkey.Peer, qp.RemoteAddr(), logkey.How, e.Kind, logkey.Err, e.Err)
 		durable.LogPanic(qp.rnic.log, e.Err)
 	}
-	qp.detach()
+	holds.Give(qp)
 	qp.identity.End(known)
 	qp.rnic.left(qp, counters.End(reason-qpconn.Closed), e, known)
 }

@@ -19,14 +19,15 @@ import (
 // message (RFC 5044 section 7.1.2). If set-up fails the work is flushed. A Commit is refused then,
 // because the peer determines its limits.
 func (qp *QP) PostSend(wrs ...SendWR) error {
-	return qp.postSend(sized(wrs), nil)
+	return qp.postSend(wrs, sizes(wrs, new([8]int64)), nil)
 }
 
-// postSend implements PostSend, for requests that are sized. For a blocking helper, ws has one element for each request.
-func (qp *QP) postSend(wrs []SendWR, ws []*helper) error {
+// postSend implements PostSend. known are the sizes of Buffers, see sizes. For a blocking helper, ws has one element for
+// each request.
+func (qp *QP) postSend(wrs []SendWR, known []int64, ws []*helper) error {
 	conn := qp.conn.Load()
 	if conn == nil {
-		return qp.postEarly(wrs, ws)
+		return qp.postEarly(wrs, known, ws)
 	}
 	reserved := 0
 	n, err := qp.stream.Post(len(wrs), func(i int, r *rdmap.Request) error {
@@ -36,7 +37,7 @@ func (qp *QP) postSend(wrs []SendWR, ws []*helper) error {
 		if ws != nil {
 			r.Tag = ws[i]
 		}
-		if err := qp.fill(r, &wrs[i]); err != nil {
+		if err := qp.fill(r, &wrs[i], known[min(i, len(known)):]); err != nil {
 			return err
 		}
 		if i == reserved {
@@ -69,8 +70,8 @@ func (qp *QP) postError(err error) error {
 	return err
 }
 
-// fill checks a work request and translates it.
-func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
+// fill checks a work request and translates it. known begins with the size of its Buffer, if there is one.
+func (qp *QP) fill(r *rdmap.Request, wr *SendWR, known []int64) error {
 	r.ID, r.Bits = wr.ID, uint32(makeBits(wr.Op, wr.Flags))
 	qp.rnic.tally.Stamp(&r.Posted)
 	if wr.Flags&^Unsignaled != 0 {
@@ -96,7 +97,7 @@ func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 	case OpLocalInvalidate:
 		return qp.fillInvalidate(r, wr)
 	case OpRegister:
-		return qp.fillRegister(r, wr)
+		return qp.fillRegister(r, wr, known)
 	case OpCommit:
 		return qp.fillCommit(r, wr)
 	case OpBind:

@@ -42,7 +42,7 @@ func (b *FastRegion) Prepare(mem []byte, access Access, base uint64) (*Region, e
 }
 
 // PrepareBuffer does for a Buffer what Prepare does for memory. Its size is asked
-// once, here, unless [Sized] has.
+// once, here.
 func (b *FastRegion) PrepareBuffer(buf Buffer, access Access, base uint64) (*Region, error) {
 	if buf == nil {
 		return nil, errNoBuffer
@@ -55,18 +55,31 @@ func (b *FastRegion) PrepareBuffer(buf Buffer, access Access, base uint64) (*Reg
 // that a peer can hardly predict. To choose the key of a registration that a peer knows of
 // is to let that peer use the new one, too.
 func (b *FastRegion) PrepareKey(mem []byte, buf Buffer, access Access, base uint64, key *uint8) (*Region, error) {
-	r := &Region{
-		mem: mem, size: uint64(len(mem)),
+	if buf != nil {
+		return b.PrepareSized(buf, buf.Size(), access, base, key)
+	}
+	r := b.registration(access, base)
+	r.mem, r.size = mem, uint64(len(mem))
+	return b.prepare(r, key)
+}
+
+// PrepareSized is PrepareKey for a caller that has asked buf for its size before, since that is a method of the program,
+// which must not be called under a lock, or when something has been reserved.
+func (b *FastRegion) PrepareSized(buf Buffer, size int64, access Access, base uint64, key *uint8) (*Region, error) {
+	if err := checkSize(size); err != nil {
+		return nil, err
+	}
+	r := b.registration(access, base)
+	r.buf, r.size = buf, uint64(size)
+	return b.prepare(r, key)
+}
+
+// registration is one without octets.
+func (b *FastRegion) registration(access Access, base uint64) *Region {
+	return &Region{
 		access: access, base: base, scope: b.scope,
 		flush: b.flush, guard: b.guard, dirty: b.dirty, through: b.through, failed: b.failed,
 	}
-	if buf != nil {
-		var err error
-		if r.buf, r.size, err = sizeOf(buf); err != nil {
-			return nil, err
-		}
-	}
-	return b.prepare(r, key)
 }
 
 // NextKey draws a key for the next registration, for a caller that tells a peer the STag before

@@ -55,23 +55,16 @@ func TestMemoryBufferIsWrittenBetweenAcquireAndRelease(t *testing.T) {
 
 // TestSizedBufferIsRegisteredAsWhatItIs, with the size that it had.
 func TestSizedBufferIsRegisteredAsWhatItIs(t *testing.T) {
-	table := NewTable()
-	fast, err := table.Allocate(16, Options{Access: LocalWrite})
+	fast, err := NewTable().Allocate(16, Options{Access: LocalWrite})
 	require.NoError(t, err)
-	for _, register := range []func(b Buffer) (*Region, error){
-		func(b Buffer) (*Region, error) { return table.RegisterBuffer(b, Options{Access: LocalWrite}) },
-		func(b Buffer) (*Region, error) { return fast.PrepareBuffer(b, LocalWrite, 0) },
-	} {
-		file := &lockedFile{testFile: testFile{data: numbered(8)}}
-		b := Sized(file)
-		file.data = numbered(16)
-		r, err := register(b)
-		require.NoError(t, err)
-		require.EqualValues(t, 8, r.Len())
-		require.NoError(t, r.Place(1, []byte("a")))
-		require.Equal(t, []string{"Acquire 1 1 true", "Release 1 1 true"}, file.calls)
-	}
-	require.Nil(t, Sized(nil))
+	file := &lockedFile{testFile: testFile{data: numbered(16)}}
+	_, err = fast.PrepareSized(file, -1, LocalWrite, 0, nil)
+	require.ErrorContains(t, err, "less than 0")
+	r, err := fast.PrepareSized(file, 8, LocalWrite, 0, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 8, r.Len())
+	require.NoError(t, r.Place(1, []byte("a")))
+	require.Equal(t, []string{"Acquire 1 1 true", "Release 1 1 true"}, file.calls)
 }
 
 func TestMemoryBufferIsRead(t *testing.T) {

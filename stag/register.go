@@ -39,13 +39,16 @@ func (t *Table) Register(mem []byte, o Options) (*Region, error) {
 }
 
 // RegisterBuffer does for a Buffer what Register does for memory. Its size is asked
-// once, here, unless [Sized] has.
+// once, here.
 func (t *Table) RegisterBuffer(b Buffer, o Options) (*Region, error) {
-	b, size, err := sizeOf(b)
-	if err != nil {
+	if b == nil {
+		return nil, errNoBuffer
+	}
+	size := b.Size()
+	if err := checkSize(size); err != nil {
 		return nil, err
 	}
-	return t.register(&Region{buf: b, size: size}, o)
+	return t.register(&Region{buf: b, size: uint64(size)}, o)
 }
 
 var (
@@ -53,37 +56,11 @@ var (
 	errNoBuffer = errors.New("stag: no buffer: it is nil")
 )
 
-// Sized asks b for its size now. What it returns is to be registered in the place of b, without a call of
-// a method of the program: so that may be done under a lock, and when something has been reserved. It is good for
-// nothing else.
-func Sized(b Buffer) Buffer {
-	if b == nil {
-		return nil
-	}
-	return asked{b, b.Size()}
-}
-
-// An asked is a Buffer whose size is known.
-type asked struct {
-	Buffer
-	size int64
-}
-
-func (a asked) Size() int64 { return a.size }
-
-// sizeOf returns the size of b, and b, or what [Sized] was given.
-func sizeOf(b Buffer) (Buffer, uint64, error) {
-	if b == nil {
-		return nil, 0, errNoBuffer
-	}
-	size := b.Size()
+func checkSize(size int64) error {
 	if size < 0 {
-		return nil, 0, fmt.Errorf("stag: buffer of size %d, less than 0", size)
+		return fmt.Errorf("stag: buffer of size %d, less than 0", size)
 	}
-	if a, ok := b.(asked); ok {
-		b = a.Buffer
-	}
-	return b, uint64(size), nil
+	return nil
 }
 
 func (t *Table) register(r *Region, o Options) (*Region, error) {

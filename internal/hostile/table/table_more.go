@@ -59,10 +59,10 @@ var more = []attack{
 		[]string{"ATK-47a", "RMA-27b"},
 	},
 	{
-		"ATK-48", "a method of the application's Buffer, net.Conn or Authenticator does not return", "", "each way to end a QP",
-		"the ends are bounded by Config.CloseTimeout, and tell so",
+		"ATK-48", "a method of the application's Buffer, net.Conn or Authenticator does not return, or is where the end is asked for", "", "each way to end a QP",
+		"the ends are bounded by Config.CloseTimeout, and tell so; from inside such a method nothing waits",
 		[]string{
-			"iwarp.TestEndsAreBoundedWhileABufferWorks", "iwarp.TestCloseOverTLSIsBounded",
+			"iwarp.TestEndsAreBoundedWhileABufferWorks", "iwarp.TestEndsFromInsideABuffer", "iwarp.TestCloseOverTLSIsBounded",
 			"iwarp.TestEndsAreBoundedWhileAConnectionDoesNotClose", "iwarp.TestEndOfTheRNICEndsAnAuthentication",
 			"iwarp.TestClientKeepsARejectedConnectionAsTheRNICCloses", "iwarp.TestClientThatIsNotReadyHasEnded",
 			"internal/setup.TestRefuseEndsTheSessionsThatWait", "internal/setup.TestRefuseEndsTheSessionsThatAreBeingAccepted",
@@ -70,7 +70,7 @@ var more = []attack{
 		},
 		[]string{
 			"ATK-48a", "ATK-48b", "ATK-48c", "ATK-48d", "ATK-48e", "ATK-48f", "ATK-48g", "ATK-48h", "ATK-48i", "ATK-48j", "ATK-48k",
-			"ATK-48l",
+			"ATK-48l", "ATK-48m",
 		},
 	},
 	{
@@ -99,9 +99,9 @@ var more = []attack{
 	},
 	{
 		"ATK-53", "a Flusher, a Sync or a check of the application panics, or ends the goroutine of a Commit", "", "each, three times",
-		"the Commit fails, the log has the stack, and the process and the stream go on",
-		[]string{"iwarp.TestAttackFlusherThatPanics", "iwarp.TestAttackFlusherThatEndsItsGoroutine", "commit.TestCMT_30_SyncThatEndsItsGoroutine"},
-		[]string{"ATK-53a", "ATK-53b", "ATK-53c", "ATK-53d", "ATK-53e"},
+		"the Commit fails, the log has the stack, and the process and the stream go on; a panic in Touched or Failed, which tell the Flusher of a Write, ends the stream of that Write",
+		[]string{"iwarp.TestAttackFlusherThatPanics", "iwarp.TestAttackFlusherThatPanicsAsItIsTold", "iwarp.TestAttackFlusherThatEndsItsGoroutine", "commit.TestCMT_30_SyncThatEndsItsGoroutine"},
+		[]string{"ATK-53a", "ATK-53b", "ATK-53c", "ATK-53d", "ATK-53e", "ATK-53f", "ATK-53g"},
 	},
 	{
 		"ATK-54", "amplification by packets with a forged source", "", "9 kinds of packets",
