@@ -3,7 +3,8 @@
 //	go run ./internal/coverage [-floor 90] [-lines]
 //
 // It runs the tests of each of these packages, and those of the root package, and counts the statements of each package that its own tests or
-// those of the root package execute. It fails if a package has less than the floor. With -lines it lists what is not executed. A wrong call ends with 2.
+// those of the root package execute. It fails if a package has less than the floor. With -lines it lists what is not
+// executed. A wrong call ends with 2.
 package main
 
 import (

@@ -5,6 +5,7 @@ package errtext
 import (
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // prefixes are the names that stand in front of the texts of the packages' own errors.
@@ -47,4 +48,15 @@ func Depth(n int) string {
 		return "not specified"
 	}
 	return strconv.Itoa(n)
+}
+
+// OneLine is the text without line breaks, and without what a terminal would obey: a part of it may be the peer's.
+func OneLine(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }

@@ -32,3 +32,7 @@ func TestRewordKeepsTheChain(t *testing.T) {
 	require.EqualError(t, err, "the peer has ended the connection")
 	require.ErrorIs(t, err, io.EOF)
 }
+
+func TestOneLineIsNothingThatATerminalObeys(t *testing.T) {
+	require.Equal(t, "a; b \ufffd[31m\ufffd c", OneLine("a\r\n\nb \x1b[31m\u009b c"))
+}

@@ -71,7 +71,7 @@ func TestSEC_42_TurnsThatWereGivenUp(t *testing.T) {
 	})
 }
 
-// begins has the peer begin to use some streams, in one packet, with pieces that end no message.
+// begins sends one packet of the peer, with the last piece of a message on each of some streams. The rest never comes.
 func (x *victim) begins(streams ...uint16) {
 	var chunks []byte
 	next := x.tsn()

@@ -6,8 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
-	"unicode"
+
+	"github.com/goiwarp/iwarp/internal/errtext"
 )
 
 // A UsageError says that a program was called wrongly.
@@ -32,26 +32,15 @@ func AsksForHelp(arg string) bool {
 	return false
 }
 
-// Status prints the error of a program, in one line, and returns the exit status: 0 if there is none, or help was asked for; 2 if the
-// program was called wrongly; else 1.
+// Status prints the error of a program, in one line, and returns the exit status: 0 if there is none, or help was asked
+// for; 2 if the program was called wrongly; else 1.
 func Status(name string, err error, stderr io.Writer) int {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", name, oneLine(err.Error()))
+	fmt.Fprintf(stderr, "%s: %s\n", name, errtext.OneLine(err.Error()))
 	if errors.As(err, new(UsageError)) {
 		return 2
 	}
 	return 1
-}
-
-// oneLine is the text without line breaks, and without what a terminal would obey: a part of it may be the peer's.
-func oneLine(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
 }

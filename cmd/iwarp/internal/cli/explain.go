@@ -10,12 +10,12 @@ import (
 	"net"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
@@ -117,7 +117,7 @@ var causes = []cause{
 
 // explain says what a user can do about an error, in one line.
 func explain(cmd *cobra.Command, err error) *failure {
-	f := &failure{command: cmd.CommandPath(), text: oneLine(err.Error()), status: Failed}
+	f := &failure{command: cmd.CommandPath(), text: errtext.OneLine(err.Error()), status: Failed}
 	switch {
 	case errors.As(err, new(interruptedError)):
 		f.text, f.status = "interrupted", Interrupted
@@ -151,15 +151,4 @@ func remedy(cmd *cobra.Command, text string) string {
 		}
 	}
 	return fmt.Sprintf(text, "the server")
-}
-
-// oneLine is the text without line breaks, and without what a terminal would obey: a part of it may be the peer's.
-func oneLine(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/goiwarp/iwarp/internal/errtext"
 )
 
 // renamed is the prefix of annotations that tell what a flag was called before.
@@ -24,7 +26,7 @@ func Renamed(cmd *cobra.Command, old, text string) {
 func checkForm(root *cobra.Command, args []string) (*cobra.Command, error) {
 	cmd, rest, err := root.Find(args)
 	if err != nil {
-		return cmd, UsageError(oneLine(err.Error()))
+		return cmd, UsageError(errtext.OneLine(err.Error()))
 	}
 	cmd.InitDefaultHelpFlag()
 	for _, a := range rest {
