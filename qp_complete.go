@@ -16,10 +16,7 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 	qp := e.qp
 	bits := wrBits(r.Bits)
 	w, _ := r.Tag.(*helper)
-	if n, ok := r.Tag.(siwWrite); ok {
-		if int(n) < len(siwWaits)-1 {
-			qp.wakeSIW(n + 1)
-		}
+	if _, ok := r.Tag.(siwWrite); ok {
 		return
 	}
 	var answer commit.Status

@@ -22,25 +22,29 @@ var siwWaits = [...]time.Duration{250 * time.Millisecond, time.Second}
 // application then waits for the peer's, both wait for ever. Where nothing was sent, nothing is
 // unread. For any other peer an empty Write has no effect. The second Write is for a machine so
 // busy that the first one has come too early as well.
-func (qp *QP) wakeSIW(nth siwWrite) {
+func (qp *QP) wakeSIW(nth int) {
 	time.AfterFunc(siwWaits[nth], func() {
 		s := qp.Stats()
 		if qp.State() != StateRTS || s.Received != (OpStats{}) || s.Sent == (OpStats{}) {
 			return
 		}
 		n, _ := qp.stream.Post(1, func(_ int, r *rdmap.Request) error {
-			r.Kind, r.Tag = rdmap.KindWrite, nth
+			r.Kind, r.Tag = rdmap.KindWrite, siwWrite{}
 			return nil
 		})
-		if n > 0 {
-			qp.conn.Load().Post()
+		if n == 0 {
+			return
+		}
+		qp.conn.Load().Post()
+		if nth+1 < len(siwWaits) { // not when this Write completes: it may be behind a Read, which siw has not read
+			qp.wakeSIW(nth + 1)
 		}
 	})
 }
 
-// A siwWrite is the Tag of that message, its number. It makes no completion and uses none of the user's
-// slots: the stream has an extra slot for it, which is free when the next one is sent.
-type siwWrite int
+// A siwWrite is the Tag of these messages. They make no completion and use none of the user's
+// slots: the stream has an extra slot for each.
+type siwWrite struct{}
 
 // meaning returns the code that a Terminate of the peer means. Only the receiving goroutine
 // calls it.

@@ -61,6 +61,29 @@ func TestInitiatorSendsEmptyWritesWithoutAnRTR(t *testing.T) {
 	}
 }
 
+// TestInitiatorSendsEmptyWritesBehindARead: none of them completes, because the peer has not read the Read either. There
+// is a slot for each, though the queue is full.
+func TestInitiatorSendsEmptyWritesBehindARead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		done := make(chan struct{})
+		reads := func(_ context.Context, qp *iwarp.QP) error { return qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMARead}) }
+		require.NoError(t, s.dialTo(iwarp.QPConfig{SendDepth: 1, Setup: reads}, func(p *wiretest.Peer) {
+			defer close(done)
+			p.WantRequest(wiretest.DefaultRequest)
+			p.Reply("50 02 0004 8010 8010")
+			p.WantSegment("the RTR", emptyWrite)
+			p.Segment()
+			for _, wait := range iwarp.SIWWaits {
+				p.WantIdle("the peer has some time", wait-time.Millisecond)
+				p.WantSegment("then comes an empty Write", emptyWrite)
+			}
+			p.WantIdle("but no more of them", time.Minute)
+		}))
+		<-done
+	})
+}
+
 func TestInitiatorSendsNoOtherEmptyWriteToAPeerThatAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
