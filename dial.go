@@ -95,7 +95,10 @@ func (a *initiation) connect(ctx context.Context, qp *QP, stages setup.StageTrac
 // other error it is closed. A nil c is an error.
 //
 // Only a *net.TCPConn itself is driven by system calls of the library's own;
-// everything else, a wrapper of one included, through its Read and Write.
+// everything else, a wrapper of one included, through its Read and Write. A wrapper should have
+// a CloseWrite, as a *net.TCPConn has, and SetLinger, or a method Abort that resets the
+// connection. Without CloseWrite an end that is graceful may destroy messages that the peer has
+// not read yet; without the others the peer cannot tell an abort from a graceful end.
 func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error) {
 	if err := setup.CheckConn("client", c); err != nil {
 		return nil, err

@@ -71,6 +71,13 @@ type QP struct {
 	retransmits uint32 // of the TCP connection, when it has ended
 }
 
+// RNRWaitForever, as [QPConfig].RNRWait, means no time limit: a message waits until a receive
+// is posted for it, or until the QP ends. A sender with ibverbs gets the same by rnr_retry =
+// 7.
+const RNRWaitForever time.Duration = 1<<63 - 1
+
+const defaultRNRWait = 30 * time.Second
+
 // QPConfig says what a QP is made of. PD must be set; zero values elsewhere mean
 // defaults.
 type QPConfig struct {

@@ -57,7 +57,12 @@ func (qp *QP) fail(cause error) bool { return qp.conn.Load().Fail(cause) }
 // and the RDMA Reads of the peer, ends the connection, and flushes the receive queue when the
 // peer has ended its half, too. If that takes longer than Config.CloseTimeout the QP is
 // aborted, and Close returns an error that matches os.ErrDeadlineExceeded. Closing a QP that
-// has ended does nothing.
+// has ended does nothing. If the QP ends with an error meanwhile Close returns nil, and [QP.Err]
+// that error: a message of the peer for which no receive was posted is one, which the peer is
+// told by a Terminate.
+//
+// Over a net.Conn that has no CloseWrite there is no half to end: the connection is closed as a
+// whole, and if the peer is sending then, the last messages to it may be lost. See [RNIC.Client].
 //
 // A method of a Buffer, or of a net.Conn of the program, that does not return keeps the QP from
 // ending. Close then returns an error that matches os.ErrDeadlineExceeded five seconds after the
@@ -129,12 +134,15 @@ func (qp *QP) endWithin(ctx context.Context, cause error) (aborted bool) {
 
 // endSending ends our half of the stream. All work of the QP is done.
 func (qp *QP) endSending() {
-	if qp.conn.Load().Stage() >= qpconn.Closing {
+	conn := qp.conn.Load()
+	if conn.Stage() >= qpconn.Closing {
 		return
 	}
-	qp.stream.Shut()
 	qp.rq.end(StatusFlushed)
-	qp.conn.Load().EndSending()
+	if !conn.ResumeStalled() { // else the peer learns by a Terminate that its message is lost
+		qp.stream.Shut()
+		conn.EndSending()
+	}
 }
 
 // Terminate ends the QP with a Terminate message. It tells the peer that this side cannot

@@ -14,16 +14,17 @@ import (
 var errShutdown = fmt.Errorf("iwarp: the RNIC is shutting down: %w", net.ErrClosed)
 
 // Shutdown ends all QPs gracefully, and then closes the RNIC. Unlike [RNIC.Close] it does not
-// lose work that this side has posted: the work reaches the peers.
+// lose work that this side has posted: the work reaches the peers, or the error says that a QP
+// has ended before.
 //
 // From the call on Dial, Client, Listen, Server and Accept fail, and so do their calls in
 // progress. Listeners are closed, connection requests that were not accepted are dropped, and
 // posts to QPs are refused. All these errors match net.ErrClosed. Then, for all QPs at the
 // same time, Shutdown completes the work that is queued and the RDMA Reads of the peer, and
 // ends the connection as [QP.Close] does, but within ctx instead of Config.CloseTimeout. It
-// returns when every peer has ended its half, too, which confirms that the peer has received
-// all messages. The channel of Events is then closed. (A net.Conn of Client or Server that has
-// no CloseWrite can only be closed as a whole, which confirms less.)
+// returns when every peer has ended its half, too. A peer that does so because this side has,
+// has received all messages; of one that ended its half by itself, nothing is known of what was
+// on its way then. The channel of Events is then closed.
 //
 // Some QPs may not end before ctx: their peer does not read or does not end its half, does not
 // answer a Read, or has not sent the initiator's first message, for which a responder's

@@ -3,7 +3,6 @@ package iwarp_test
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -295,21 +294,32 @@ func TestShutdownOfNothing(t *testing.T) {
 	require.ErrorIs(t, err, iwarp.ErrRNICClosed)
 }
 
-// TestCloseAfterAMessageWithoutAReceive: no receive can be posted any more, so
-// the end does not wait for one.
-func TestCloseAfterAMessageWithoutAReceive(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		k := newTalk(t, iwarp.QPConfig{}, nil)
-		k.p.Send(wiretest.Send(1, 0, "hi"))
-		synctest.Wait()
-		start := time.Now()
-		closed := make(chan error, 1)
-		go func() { closed <- k.qp.Close() }()
-		k.p.WantEOF("the FIN")
-		k.p.Close()
-		require.NoError(t, <-closed)
-		require.Zero(t, time.Since(start))
-		require.ErrorIs(t, k.qp.Err(), iwarp.ErrBadClose, "the message was thrown away")
-		require.False(t, errors.Is(k.qp.Err(), iwarp.ErrNoReceive))
-	})
+// TestVERBS_47_CloseAfterAMessageWithoutAReceive: no receive can be posted any more, so the end does not wait for
+// one. The peer learns that its message is lost, and with it the Write behind it.
+func TestVERBS_47_CloseAfterAMessageWithoutAReceive(t *testing.T) {
+	for name, ends := range map[string]func(k *talk) error{
+		"Close":    func(k *talk) error { return k.qp.Close() },
+		"Shutdown": func(k *talk) error { return k.rnic.Shutdown(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := newTalk(t, iwarp.QPConfig{}, nil)
+				k.p.Send(wiretest.Send(1, 0, "hi"))
+				k.p.Send(wiretest.Write(k.mr.STag(), 0, "lost"))
+				synctest.Wait()
+				start := time.Now()
+				ended := make(chan error, 1)
+				go func() { ended <- ends(k) }()
+				k.wantTerminate("there is no buffer for the message", 0x1202)
+				require.Zero(t, time.Since(start))
+				require.ErrorIs(t, k.qp.Err(), iwarp.ErrNoReceive)
+				require.Zero(t, k.mem[0])
+				if err := <-ended; name == "Close" {
+					require.NoError(t, err, "the QP has ended")
+				} else {
+					require.ErrorIs(t, err, iwarp.ErrNoReceive)
+				}
+			})
+		})
+	}
 }

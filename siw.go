@@ -32,10 +32,9 @@ func (qp *QP) wakeSIW(nth int) {
 			r.Kind, r.Tag = rdmap.KindWrite, siwWrite{}
 			return nil
 		})
-		if n == 0 {
-			return
+		if n > 0 {
+			qp.conn.Load().Post()
 		}
-		qp.conn.Load().Post()
 		if nth+1 < len(siwWaits) { // not when this Write completes: it may be behind a Read, which siw has not read
 			qp.wakeSIW(nth + 1)
 		}

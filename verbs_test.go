@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +97,31 @@ func TestVERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
 			require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(k.completes(k.cq, 1)))
 			require.Equal(t, iwarp.StateError, k.qp.State())
 			k.wantEvent(iwarp.EventTerminated)
+		})
+	})
+	t.Run("ours, of which most is to be sent", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			k := newTalk(t, iwarp.QPConfig{}, nil)
+			const n = 64 << 20
+			_, mr := k.register(n, stag.LocalWrite, nil)
+			remote := remote
+			remote.Len = n
+			k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{mr.Slice(0, n)}, Remote: remote}, iwarp.SendWR{ID: 2, Op: iwarp.OpSend})
+			k.p.Segment()
+			k.p.CloseWrite()
+			synctest.Wait()
+			require.ErrorIs(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), net.ErrClosed)
+			shut := make(chan error, 1)
+			go func() { shut <- k.rnic.Shutdown(context.Background()) }()
+			synctest.Wait()
+			sent := 0
+			for s := k.p.Segment(); s[1]&0xf != 7; s = k.p.Segment() {
+				sent += len(s)
+			}
+			require.Less(t, sent, n/4, "the rest is not sent to a peer that takes no more")
+			k.p.Close()
+			require.ErrorContains(t, <-shut, "the peer ended its half with 2 work requests")
+			require.Equal(t, []iwarp.Status{iwarp.StatusFlushed, iwarp.StatusFlushed}, statuses(k.completes(k.cq, 2)))
 		})
 	})
 	t.Run("its own", func(t *testing.T) {

@@ -200,6 +200,13 @@ func (s *Stream) Pending() bool {
 	return s.sq.filled < s.sq.posted && s.startable(s.sq.at(s.sq.filled), s.sq.filled)
 }
 
+// Unsent reports whether a request was posted that Fill has not appended yet, or not in full.
+func (s *Stream) Unsent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sq.filled < s.sq.posted
+}
+
 // Counts returns how many requests were posted and how many have completed, an RTR
 // included.
 func (s *Stream) Counts() (posted, completed uint64) {

@@ -156,10 +156,11 @@ func (c *Conn) receiveFailed(err error) {
 	c.lose(err)
 }
 
-// peerEnds handles the end of the peer's half of the connection. The sender may have handed a
-// message to the network and not completed it yet, so the sender decides what the end means, in
-// afterPeer, when it has nothing more to send.
+// peerEnds handles the end of the peer's half of the connection: no more work is posted. The sender
+// may have handed a message to the network and not completed it yet, so the sender decides what the
+// end means: in checkPeer before each batch, and in afterPeer when it has nothing more to send.
 func (c *Conn) peerEnds(how peerHalf) {
+	c.stream.Refuse()
 	c.mu.Lock()
 	c.ending.peer = how
 	sendErr := c.ending.sendErr
@@ -172,6 +173,23 @@ func (c *Conn) peerEnds(how peerHalf) {
 		return
 	}
 	c.Post()
+}
+
+// checkPeer ends the stream if the peer has ended its half and requests are still to be sent: the peer
+// accepts none any more (draft-hilland-rddp-verbs section 6.2.2.2). Responses are still sent.
+func (c *Conn) checkPeer() {
+	c.mu.Lock()
+	ended := c.ending.peer != peerSends && c.ending.stage < Closing
+	c.mu.Unlock()
+	if ended && c.stream.Unsent() {
+		c.failOutstanding()
+	}
+}
+
+func (c *Conn) failOutstanding() {
+	sq, irq := c.stream.Idle()
+	c.Fail(transport.Faultf(transport.RDMAPStreamCatastrophic,
+		"the peer ended its half with %d work requests and %d RDMA Reads outstanding", sq, irq))
 }
 
 // afterPeer ends a connection whose peer has ended its half, when there is nothing more to
@@ -187,8 +205,7 @@ func (c *Conn) afterPeer() {
 		return
 	}
 	if sq, irq := c.stream.Idle(); stage < Closing && (sq != 0 || irq != 0) {
-		c.Fail(transport.Faultf(transport.RDMAPStreamCatastrophic,
-			"the peer ended its half with %d work requests and %d RDMA Reads outstanding", sq, irq))
+		c.failOutstanding()
 		return
 	}
 	if peer == peerCut {

@@ -3,6 +3,7 @@ package qpconn
 import (
 	"io"
 	"os"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -254,24 +255,56 @@ func TestPeerEndsWhileTheNetworkIsFull(t *testing.T) {
 	}
 }
 
-// TestPeerEndsWhileAnotherIsToSend what a goroutine has left, that was sending as the peer ended
+// TestPeerEndsWhileAnotherIsToSend the responses that a goroutine has left, which was sending as the peer ended
 // its half: the one that finds nothing more to send decides what the end means.
 func TestPeerEndsWhileAnotherIsToSend(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		inBubble(t, oneABatch, func(e *end) {
 			resume := e.llp.set("Flush")
-			go e.queues(rdmap.KindWrite, moreThanAShare, nil)
+			go e.queues(rdmap.KindWrite, 1, nil)
 			synctest.Wait()
 			require.True(e, e.llp.reached("Flush"), "the poster sends")
+			for msn := range byte(moreThanAShare) {
+				read := slices.Clone(aRead)
+				read[13] = 1 + msn
+				e.llp.arrives(read)
+			}
 			e.peerEnds()
 			e.becomes(rxOver, "the reader has found the end")
 			e.llp.change(func() { e.llp.full = full })
 			resume()
 			synctest.Wait()
-			require.Empty(e, e.llp.counts()[rdmap.OpTerminate], "no work is lost")
+			require.Empty(e, e.llp.counts()[rdmap.OpTerminate], "no response is lost")
 			e.llp.change(func() { e.llp.full = false })
 			e.endedWith(Closed, nil, "Close")
-			require.Equal(e, moreThanAShare, e.llp.counts()[rdmap.OpWrite])
+			require.Equal(e, map[rdmap.Opcode]int{rdmap.OpWrite: 1, rdmap.OpReadResponse: moreThanAShare}, e.llp.counts())
+		})
+	}
+}
+
+// TestVERBS_39_PeerEndsBeforeAllIsSent: what has been handed to the network before is done, and what is left is
+// not: the peer would throw it away.
+func TestVERBS_39_PeerEndsBeforeAllIsSent(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		inBubble(t, oneABatch, func(e *end) {
+			resume := e.llp.set("Flush")
+			go e.queues(rdmap.KindWrite, 3, nil)
+			synctest.Wait()
+			require.True(e, e.llp.reached("Flush"), "the poster sends the first of them")
+			e.peerEnds()
+			e.becomes(rxOver, "the reader has found the end")
+			_, err := e.conn.stream.Post(1, func(int, *rdmap.Request) error { return nil })
+			require.ErrorIs(e, err, rdmap.ErrEnded, "no more is posted")
+			e.llp.change(func() { e.llp.full = full })
+			resume()
+			synctest.Wait()
+			e.llp.change(func() { e.llp.full = false })
+			e.isOver()
+			reason, cause := e.conn.Cause()
+			require.Equal(e, Terminated, reason)
+			require.ErrorContains(e, cause, "the peer ended its half with")
+			require.Equal(e, map[rdmap.Opcode]int{rdmap.OpWrite: 1, rdmap.OpTerminate: 1}, e.llp.counts())
+			require.Equal(e, []rdmap.Status{rdmap.StatusSuccess, rdmap.StatusFlushed, rdmap.StatusFlushed}, e.statuses)
 		})
 	}
 }
@@ -316,7 +349,7 @@ func TestPosterDoesNotWaitForOurEnd(t *testing.T) {
 		require.True(e, e.llp.reached("CloseSend"))
 		require.True(e, posted.Load(), "a Post does not wait for the network")
 		ends := e.tasks.Count()
-		e.queues(rdmap.KindWrite, 1, nil)
+		e.conn.Post()
 		synctest.Wait()
 		require.Equal(e, ends, e.tasks.Count(), "one goroutine ends our half")
 		require.Equal(e, Open, e.conn.Stage(), "our half has not ended")

@@ -70,6 +70,7 @@ func (c *Conn) after(out outcome) do {
 // other goroutines once the network accepts a batch without waiting.
 func (c *Conn) share(wait bool) outcome {
 	for batches := shareBatches; batches > 0; {
+		c.checkPeer()
 		more, fault := c.stream.Fill(c.llp)
 		err := c.stream.Flush(c.llp)
 		switch full := errors.Is(err, transport.ErrAgain); {

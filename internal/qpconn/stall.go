@@ -73,6 +73,18 @@ func (c *Conn) resume() {
 	c.act(d)
 }
 
+// ResumeStalled is Resume if a message waits for a receive, which it reports. The caller has ended
+// the queue of receives, so the message fails, and the stream with it.
+func (c *Conn) ResumeStalled() bool {
+	c.mu.Lock()
+	if c.arbiter.rx != rxStalled {
+		c.mu.Unlock()
+		return false
+	}
+	c.resume()
+	return true
+}
+
 func (s *stalled) stop() {
 	if s.timer != nil {
 		s.timer.Stop()
