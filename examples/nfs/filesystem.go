@@ -13,6 +13,7 @@ import (
 type filesystem struct {
 	root     *os.Root
 	dir      string // its absolute path
+	device   uint64 // that it is on
 	readOnly bool
 	handles  *handles
 }
@@ -26,7 +27,12 @@ func newFilesystem(dir string, readOnly bool) (*filesystem, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &filesystem{root: root, dir: dir, readOnly: readOnly}
+	info, err := root.Lstat(".")
+	if err != nil {
+		_ = root.Close()
+		return nil, err
+	}
+	f := &filesystem{root: root, dir: dir, device: deviceOf(info), readOnly: readOnly}
 	f.handles = newHandles(f)
 	return f, nil
 }

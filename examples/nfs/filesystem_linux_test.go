@@ -78,3 +78,58 @@ func TestAttributesOfALink(t *testing.T) {
 		require.NoError(t, h.fs.Chmod(name, 0o700), name)
 	}
 }
+
+// TestFilesOfAnotherFileSystemHaveNoHandles: two of them may have the same number, and one would be written in place of the other.
+func TestFilesOfAnotherFileSystemHaveNoHandles(t *testing.T) {
+	mounted, err := os.Stat("/proc/self")
+	if err != nil {
+		t.Skip("nothing is mounted below /: ", err)
+	}
+	h := opened(t, "/")
+	require.NotEqual(t, h.fs.device, deviceOf(mounted))
+	for _, elems := range [][]string{{"proc"}, {"proc", "self", "status"}} {
+		_, _, err := h.FromHandle(h.ToHandle(h.fs, elems))
+		var stale *nfs.NFSStatusError
+		require.ErrorAs(t, err, &stale, "%q", elems)
+		require.Equal(t, nfs.NFSStatusStale, stale.NFSStatus)
+	}
+	_, err = h.fs.identify("proc")
+	require.EqualError(t, err, "identify proc: it is on another file system")
+	require.Equal(t, "etc", h.where(t, h.ToHandle(h.fs, []string{"etc"})))
+}
+
+// TestSearchesStayOnTheFileSystem, and go on behind what is mounted.
+func TestSearchesStayOnTheFileSystem(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "a"), 0o755))
+	for _, elems := range [][]string{{"a", "file"}, {"b"}} {
+		write(t, nil, append([]string{dir}, elems...)...)
+	}
+	h := opened(t, dir)
+	root := h.fs.device
+	h.fs.device++ // as if all were on another one
+	h.fs.handles.searchAll(0)
+	require.Empty(t, h.fs.handles.paths)
+	h.fs.device = root
+	h.fs.handles.searchAll(1)
+	require.Len(t, h.fs.handles.paths, 4)
+}
+
+// TestGenerations tell a file from an earlier one with its number, on file systems that keep no time of birth.
+func TestGenerations(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	numbers := make(map[uint64]uint64) // with the last generation
+	for range 100 {
+		require.NoError(t, os.WriteFile(path, nil, 0o644))
+		var st syscall.Stat_t
+		require.NoError(t, syscall.Stat(path, &st))
+		now := generation(path, st.Ino)
+		require.Zero(t, generation(path, st.Ino+1), "the path is that of another file by now")
+		if now == 0 {
+			t.Skip("the file system has none that is known")
+		}
+		require.NotEqual(t, numbers[st.Ino], now)
+		numbers[st.Ino] = now
+		require.NoError(t, os.Remove(path))
+	}
+}

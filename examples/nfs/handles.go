@@ -41,7 +41,7 @@ func newHandles(f *filesystem) *handles {
 	return &handles{f: f, export: h.Sum64(), pause: searchPause, paths: make(map[identity]string)}
 }
 
-// of returns the handle of a path. That of a file that does not exist is one of no file.
+// of returns the handle of a path. That of a file that does not exist, or is on another file system than the directory, is one of no file.
 func (h *handles) of(path string) []byte {
 	id, err := h.f.identify(path)
 	if err == nil {
@@ -99,13 +99,17 @@ func (h *handles) searchAll(before int) {
 	h.searches++
 	h.mu.Unlock()
 	found := make(map[identity]string)
-	_ = fs.WalkDir(h.f.root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+	_ = fs.WalkDir(h.f.root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // what cannot be read has no handles
 		}
 		path = filepath.FromSlash(path)
-		if id, err := h.f.identify(path); err == nil {
+		id, err := h.f.identify(path)
+		switch {
+		case err == nil:
 			found[id] = path
+		case entry.IsDir():
+			return fs.SkipDir // of another file system, or gone
 		}
 		return nil
 	})

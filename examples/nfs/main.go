@@ -5,7 +5,11 @@
 //
 // The clients need siw, or an iWARP network card. The NFS server is github.com/willscott/go-nfs; package rpcrdma
 // carries its RPC. File handles stay valid when the server is restarted, also if files were renamed meanwhile, except on systems whose
-// files have no numbers.
+// files have no numbers. Where a file system keeps neither the time of birth of a file nor the generation of its number, such as FUSE, a
+// handle may be that of a later file with the same number.
+//
+// DIR is one file system. What is mounted below it is listed, but a call about it, or about what is in it, fails: its handle is stale
+// (NFS3ERR_STALE). So are those of files of other subvolumes of btrfs, and of overlays whose layers are not all on one file system.
 //
 // Clients are not authenticated, and act with the rights of the server's process. Nothing outside of the directory can be
 // reached. go-nfs believes the lengths in a call, and one that lies makes it take up to 2 GiB: the server is for clients that are trusted.
