@@ -2,7 +2,7 @@
 // docs/tutorial.md.
 //
 //	blockstore serve ADDR FILE BLOCKS    serves FILE, which it makes or grows to BLOCKS blocks
-//	blockstore write ADDR BLOCK          writes the standard input to a block, and makes it durable
+//	blockstore write ADDR BLOCK          writes the standard input, of up to 4 KiB, to a block, and makes it durable
 //	blockstore read ADDR BLOCK           prints a block
 //
 // There is no authentication: every host that reaches the server can read and write every block.
@@ -76,12 +76,12 @@ type store struct {
 	mr     *iwarp.MR
 }
 
-func dial(ctx context.Context, rnic *iwarp.RNIC, addr string) (*store, error) {
+func dial(ctx context.Context, rnic *iwarp.RNIC, addr string, block []byte) (*store, error) {
 	pd, err := rnic.AllocPD()
 	if err != nil {
 		return nil, err
 	}
-	s := &store{block: make([]byte, blockSize)}
+	s := &store{block: block}
 	if s.mr, err = pd.RegisterMR(s.block, stag.LocalWrite, nil); err != nil {
 		return nil, err
 	}
@@ -106,19 +106,36 @@ func (s *store) read(ctx context.Context, n int) error {
 	return s.qp.RDMARead(ctx, s.mr.Slice(0, blockSize), s.blocks.Slice(n*blockSize, blockSize))
 }
 
-// access does one of the commands write and read.
-func (s *store) access(ctx context.Context, command string, n int, in io.Reader, out io.Writer) error {
+// fill makes block what in has, with zeros behind it.
+func fill(block []byte, in io.Reader) error {
+	b, err := io.ReadAll(io.LimitReader(in, blockSize+1))
+	if err == nil && len(b) > blockSize {
+		err = fmt.Errorf("more than %d octets", blockSize)
+	}
+	copy(block, b)
+	return err
+}
+
+// access does one of the commands write and read. What is to be written is read before anything has a limit of time.
+func access(ctx context.Context, rnic *iwarp.RNIC, command, addr string, n int, in io.Reader, out io.Writer) error {
+	block := make([]byte, blockSize)
 	if command == "write" {
-		if _, err := io.ReadFull(in, s.block); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		if err := fill(block, in); err != nil {
 			return err
 		}
-		return s.write(ctx, n)
 	}
-	err := s.read(ctx, n)
-	if err == nil {
-		_, err = out.Write(s.block)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	s, err := dial(ctx, rnic, addr, block)
+	if err != nil {
+		return err
 	}
-	return err
+	if command == "write" {
+		err = s.write(ctx, n)
+	} else if err = s.read(ctx, n); err == nil {
+		_, err = out.Write(block)
+	}
+	return errors.Join(err, rnic.Shutdown(ctx))
 }
 
 const usage = program.UsageError("usage: blockstore serve ADDR FILE BLOCKS, or blockstore write|read ADDR BLOCK")
@@ -146,18 +163,12 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	case args[0] != "write" && args[0] != "read" || len(args) != 3:
 		return usage
 	}
-
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	s, err := dial(ctx, rnic, args[1])
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.access(ctx, args[0], n, in, out), rnic.Shutdown(ctx))
+	return access(ctx, rnic, args[0], args[1], n, in, out)
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	status := program.Status("blockstore", run(ctx, os.Args[1:], os.Stdin, os.Stdout), os.Stderr)
 	stop()
 	os.Exit(status)

@@ -100,3 +100,16 @@ func TestSIGTERM(t *testing.T) {
 	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, server.Wait(), "its status is 0")
 }
+
+// TestInputThatIsTooLong for a block is written nowhere; the server need not even be there.
+func TestInputThatIsTooLong(t *testing.T) {
+	addr, _ := serving(t)
+	whole := strings.Repeat("x", blockSize)
+	require.NoError(t, run(t.Context(), []string{"write", addr, "3"}, strings.NewReader(whole), nil))
+	for _, to := range []string{addr, "127.0.0.1:0"} {
+		require.EqualError(t, run(t.Context(), []string{"write", to, "3"}, strings.NewReader(whole+"y"), nil), "more than 4096 octets")
+	}
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), []string{"read", addr, "3"}, nil, &out))
+	require.Equal(t, whole, out.String())
+}
