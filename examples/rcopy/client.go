@@ -9,14 +9,23 @@ import (
 	"syscall"
 )
 
+// openFile opens a file that is to be sent. It is none that could wait for another program, as a pipe does.
+func openFile(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no file", name)
+	}
+	return os.Open(name)
+}
+
 // put sends a file to the server at the other end of c, and returns its length.
 func put(c io.ReadWriter, f *os.File, dest string) (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, err
-	}
-	if !info.Mode().IsRegular() {
-		return 0, fmt.Errorf("%s is no file", f.Name())
 	}
 	if len(dest)+8 > maxPath {
 		return 0, errors.New("the name is too long")

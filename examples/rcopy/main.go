@@ -88,7 +88,7 @@ func serveAt(ctx context.Context, rnic *iwarp.RNIC, addr, dir string, cfg *rsock
 }
 
 func putTo(ctx context.Context, rnic *iwarp.RNIC, file, addr, dest string, cfg *rsocket.Config, stdout io.Writer) error {
-	f, err := os.Open(file)
+	f, err := openFile(file)
 	if err != nil {
 		return err
 	}
