@@ -110,39 +110,54 @@ type incoming struct {
 	name, temp string
 }
 
-// create makes an incoming of the given size, all zeros.
+// create makes an incoming of the given size, all zeros. It has the rights of the file that it is to replace, before anything of it is
+// there to be read.
 func create(root *os.Root, name string, size int64) (*incoming, error) {
 	if size < 0 || size > maxSize {
 		return nil, fmt.Errorf("a file of %d octets, at most %d", size, int64(maxSize))
 	}
-	if err := replaceable(root, name); err != nil {
+	old, err := replaced(root, name)
+	if err != nil {
 		return nil, err
 	}
+	rights := fs.FileMode(0o666)
+	if old != nil {
+		rights = 0o600
+	}
 	temp := filepath.Join(filepath.Dir(name), ".part-"+rand.Text()[:8]) // name may be as long as a name can be
-	f, err := root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, rights)
 	if err != nil {
 		return nil, pathError("create", name, err)
 	}
 	in := &incoming{fileBuffer{f, size}, root, name, temp}
-	if err := f.Truncate(size); err != nil {
+	if old != nil {
+		err = f.Chmod(old.Mode().Perm())
+	}
+	if err == nil {
+		err = f.Truncate(size)
+	}
+	if err != nil {
 		in.discard()
-		return nil, err
+		return nil, pathError("create", name, err)
 	}
 	return in, nil
 }
 
-// replaceable tells whether a file can have the name: there is none, a regular file, or a symbolic link, which is not followed.
-func replaceable(root *os.Root, name string) error {
+// replaced is the regular file that has the name; nil: there is none, or a symbolic link, which is not followed. A file that takes the
+// place of another one has its rights. Nothing else is replaced.
+func replaced(root *os.Root, name string) (fs.FileInfo, error) {
 	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return nil, nil
 	case err != nil:
-		return pathError("create", name, err)
-	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
-		return notRegular("replace", name)
+		return nil, pathError("create", name, err)
+	case info.Mode().IsRegular():
+		return info, nil
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, nil
 	}
-	return nil
+	return nil, notRegular("replace", name)
 }
 
 // keep writes the file to the disk and gives it its name, over a file that has it. The name is on the disk,

@@ -58,6 +58,41 @@ func TestPutReplacesAFile(t *testing.T) {
 	require.Equal(t, sum, sumOf(t, s.path("name")))
 }
 
+// TestAReplacedFileKeepsItsRights on both sides, so that no other user can read it.
+func TestAReplacedFileKeepsItsRights(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no such rights there")
+	}
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	dir := t.TempDir()
+	local, _ := file(t, filepath.Join(dir, "local"), odd)
+	for _, rights := range []os.FileMode{0o600, 0o400, 0o666} {
+		for _, name := range []string{s.path("name"), filepath.Join(dir, "back")} {
+			_ = os.Remove(name)
+			file(t, name, 10)
+			require.NoError(t, os.Chmod(name, rights))
+		}
+		_, err := c.Put(ctx, local, "name")
+		require.NoError(t, err)
+		_, err = c.Get(ctx, "name", filepath.Join(dir, "back"))
+		require.NoError(t, err)
+		for _, name := range []string{s.path("name"), filepath.Join(dir, "back")} {
+			info, err := os.Stat(name)
+			require.NoError(t, err)
+			require.EqualValues(t, odd, info.Size())
+			require.Equal(t, rights, info.Mode(), name)
+		}
+	}
+	_, err := c.Put(ctx, local, "other")
+	require.NoError(t, err)
+	before, err := os.Stat(local)
+	require.NoError(t, err)
+	other, err := os.Stat(s.path("other"))
+	require.NoError(t, err)
+	require.Equal(t, before.Mode(), other.Mode(), "both are new, and have what the umask leaves")
+}
+
 // TestLongNames: a name may be as long as the file system takes it, whatever the file is called until it is complete.
 func TestLongNames(t *testing.T) {
 	s := startTestServer(t)
