@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -87,7 +86,7 @@ func putCommand() *cobra.Command {
 			if len(args) > 1 {
 				name = args[1]
 			}
-			return c.transfer(cmd, func(ctx context.Context, cl *transfer.Client) (*transfer.Result, error) {
+			return c.transfer(cmd, args[0], func(ctx context.Context, cl *transfer.Client) (*transfer.Result, error) {
 				return cl.Put(ctx, args[0], name)
 			})
 		},
@@ -108,7 +107,7 @@ func getCommand() *cobra.Command {
 			if len(args) > 1 {
 				local = args[1]
 			}
-			return c.transfer(cmd, func(ctx context.Context, cl *transfer.Client) (*transfer.Result, error) {
+			return c.transfer(cmd, local, func(ctx context.Context, cl *transfer.Client) (*transfer.Result, error) {
 				return cl.Get(ctx, args[0], local)
 			})
 		},
@@ -118,9 +117,9 @@ func getCommand() *cobra.Command {
 	return cmd
 }
 
-// transfer does one transfer on a connection of its own.
-func (c *copying) transfer(cmd *cobra.Command, do func(context.Context, *transfer.Client) (*transfer.Result, error)) error {
-	trace, err := c.openTrace()
+// transfer does one transfer, of a local file, on a connection of its own.
+func (c *copying) transfer(cmd *cobra.Command, local string, do func(context.Context, *transfer.Client) (*transfer.Result, error)) error {
+	trace, err := c.openTrace(local)
 	if err != nil {
 		return err
 	}
@@ -153,10 +152,10 @@ func (c *copying) check() error {
 	return nil
 }
 
-// openTrace checks the flags, and opens the file of the trace, if there is to be one.
-func (c *copying) openTrace() (io.WriteCloser, error) {
-	if err := c.check(); err != nil || c.trace == "" {
+// openTrace checks the flags, and opens the file of the trace, if there is to be one. Copied is as in transfer.OpenTrace.
+func (c *copying) openTrace(copied string) (io.WriteCloser, error) {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return os.Create(c.trace)
+	return transfer.OpenTrace(c.trace, copied)
 }

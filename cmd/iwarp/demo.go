@@ -19,7 +19,7 @@ func demoCommand() *cobra.Command {
 Reads. It fails unless the SHA-256 sums are the same, and the counters of both processes tell that each octet went by
 RDMA.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			trace, err := c.openTrace()
+			trace, err := c.openTrace("")
 			if err != nil {
 				return err
 			}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"strconv"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
+	"github.com/goiwarp/iwarp/examples/filecopy/transfer"
 )
 
 const (
@@ -178,12 +178,9 @@ func (p *pinger) hostport() string { return net.JoinHostPort(p.addr, strconv.Ito
 
 // openTrace opens the trace file. Without one the writer is nil and the closer does nothing.
 func (p *pinger) openTrace() (io.Writer, func() error, error) {
-	if p.trace == "" {
-		return nil, func() error { return nil }, nil
+	t, err := transfer.OpenTrace(p.trace, "")
+	if err != nil || t == nil {
+		return nil, func() error { return nil }, err
 	}
-	f, err := os.Create(p.trace)
-	if err != nil {
-		return nil, nil, err
-	}
-	return f, f.Close, nil
+	return t, t.Close, nil
 }

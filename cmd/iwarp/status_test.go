@@ -200,6 +200,21 @@ func TestFilesThatAreNotThere(t *testing.T) {
 	fails(t, cli.Failed, "no such file", "ping", "-s", "-a", "127.0.0.1", "-p", "0", "--trace", nowhere) // before a client comes
 }
 
+// TestTraceThatFails is told of, and one of the file that is copied is none.
+func TestTraceThatFails(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x")
+	fails(t, cli.Failed, "to the file that is copied", "put", "--trace", name, name)
+	fails(t, cli.Failed, "to the file that is copied", "get", "--trace", name, "y", name)
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip("there is none here: ", err)
+	}
+	port, result := server(t, "-C", "1")
+	_, err := pingClient(t, port, "-C", "1", "--trace", full)
+	require.ErrorContains(t, err, "trace: write /dev/full: ")
+	require.NoError(t, result())
+}
+
 // TestReportsThatCannotBeWritten are refused before anything is measured, which would take longer than a test may.
 func TestReportsThatCannotBeWritten(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "no", "where")

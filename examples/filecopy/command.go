@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path"
 	"path/filepath"
 
@@ -120,18 +119,18 @@ func (c *command) serve(ctx context.Context) error {
 func (c *command) put(ctx context.Context) error {
 	local := c.args[0]
 	name := c.arg(1, filepath.Base(local))
-	return c.transfer(ctx, func(cl *transfer.Client) (*transfer.Result, error) { return cl.Put(ctx, local, name) })
+	return c.transfer(ctx, local, func(cl *transfer.Client) (*transfer.Result, error) { return cl.Put(ctx, local, name) })
 }
 
 func (c *command) get(ctx context.Context) error {
 	name := c.args[0]
 	local := c.arg(1, path.Base(name))
-	return c.transfer(ctx, func(cl *transfer.Client) (*transfer.Result, error) { return cl.Get(ctx, name, local) })
+	return c.transfer(ctx, local, func(cl *transfer.Client) (*transfer.Result, error) { return cl.Get(ctx, name, local) })
 }
 
-// transfer does one transfer on a connection of its own.
-func (c *command) transfer(ctx context.Context, do func(*transfer.Client) (*transfer.Result, error)) error {
-	trace, err := c.openTrace()
+// transfer does one transfer, of a local file, on a connection of its own.
+func (c *command) transfer(ctx context.Context, local string, do func(*transfer.Client) (*transfer.Result, error)) error {
+	trace, err := transfer.OpenTrace(c.trace, local)
 	if err != nil {
 		return err
 	}
@@ -150,19 +149,11 @@ func (c *command) transfer(ctx context.Context, do func(*transfer.Client) (*tran
 }
 
 func (c *command) demo(ctx context.Context) error {
-	trace, err := c.openTrace()
+	trace, err := transfer.OpenTrace(c.trace, "")
 	if err != nil {
 		return err
 	}
 	d := &transfer.Demonstration{Link: c.Link, Size: int64(c.size), Trace: trace, Bar: c.diag}
 	_, err = d.Run(ctx, c.out)
 	return err
-}
-
-// openTrace opens the file of the trace, if there is to be one.
-func (c *command) openTrace() (io.WriteCloser, error) {
-	if c.trace == "" {
-		return nil, nil
-	}
-	return os.Create(c.trace)
 }

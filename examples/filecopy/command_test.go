@@ -153,6 +153,11 @@ func TestErrorsBeforeAnythingIsMoved(t *testing.T) {
 	require.ErrorContains(t, err, "dial", "nothing listens there")
 	_, err = filecopy(t, "put", "--trace", filepath.Join(t.TempDir(), "no", "where"), "x")
 	require.ErrorIs(t, err, os.ErrNotExist)
+	name := filepath.Join(t.TempDir(), "x")
+	_, err = filecopy(t, "put", "--trace", name, name)
+	require.ErrorContains(t, err, "to the file that is copied")
+	_, err = filecopy(t, "get", "--trace", name, "y", name)
+	require.ErrorContains(t, err, "to the file that is copied")
 }
 
 func TestServePrintsItsAddressAndEndsWithItsContext(t *testing.T) {

@@ -26,7 +26,7 @@ type Client struct {
 type DialOptions struct {
 	Link
 	Addr  string
-	Trace io.WriteCloser // gets a pcap of the connection, and is closed in the end; nil: none
+	Trace io.WriteCloser // gets a pcap of the connection, and is closed in the end, the error of which Client.Close returns; nil: none
 	Bar   io.Writer      // where progress is shown if it is a terminal; nil: nowhere
 }
 
