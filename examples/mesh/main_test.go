@@ -88,6 +88,34 @@ func TestCommandsThatMakeNoSense(t *testing.T) {
 	}
 }
 
+// TestInputThatEndsMeanwhile ends what a process does: the program that has started it may have been killed.
+func TestInputThatEndsMeanwhile(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	in, w := io.Pipe()
+	var out bytes.Buffer
+	ended := make(chan error, 1)
+	go func() { ended <- obey(ctx, in, &out) }()
+	for _, c := range []command{
+		{Do: "start", Size: 100, Addr: "127.0.0.1:0", Keys: newGeneration(1, 2).of(0)},
+		{Do: "connect", Addrs: []string{"", "127.0.0.1:0"}}, // which it tries until that is there
+	} {
+		require.NoError(t, json.NewEncoder(w).Encode(c))
+	}
+	require.NoError(t, w.Close())
+	select {
+	case err := <-ended:
+		require.NoError(t, err)
+	case <-time.After(10 * time.Second):
+		t.Error("it goes on")
+		cancel()
+		t.Log(<-ended)
+	}
+	var r reply
+	require.NoError(t, json.NewDecoder(&out).Decode(&r))
+	require.Empty(t, r.Err)
+}
+
 // TestWrongDataAreNoticed by the process that they were written to, and in what it reports.
 func TestWrongDataAreNoticed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

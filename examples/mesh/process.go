@@ -47,11 +47,37 @@ var commands = map[string]func(*process, context.Context, *command) (reply, erro
 	"tryOld":  (*process).tryOldKey,
 }
 
+// An order is a command of the input, or why there is none: the input has ended.
+type order struct {
+	command
+	err error
+}
+
+// orders reads the input also while a command is being done, and calls end when the input ends: the program that has started the
+// process may have been killed. The last order has the error.
+func orders(in io.Reader, end func()) <-chan order {
+	all := make(chan order)
+	go func() {
+		d := json.NewDecoder(in)
+		for {
+			var o order
+			if o.err = d.Decode(&o.command); o.err != nil {
+				end()
+			}
+			all <- o
+			if o.err != nil {
+				return
+			}
+		}
+	}()
+	return all
+}
+
 // obey is the program of a process: it does what its input says, until that ends.
 func obey(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	commandsIn, replies := json.NewDecoder(in), json.NewEncoder(out)
+	todo, replies := orders(in, cancel), json.NewEncoder(out)
 	var p *process
 	defer func() {
 		if p != nil {
@@ -59,23 +85,24 @@ func obey(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 	}()
 	for {
-		var c command
-		if err := commandsIn.Decode(&c); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
+		o := <-todo
+		switch {
+		case errors.Is(o.err, io.EOF):
+			return nil
+		case o.err != nil:
+			return o.err
 		}
+		c := &o.command
 		var r reply
 		var err error
 		do := commands[c.Do]
 		switch {
 		case c.Do == "start" && p == nil:
-			p, r, err = start(ctx, &c)
+			p, r, err = start(ctx, c)
 		case do == nil || p == nil:
 			err = fmt.Errorf("the command %q makes no sense here", c.Do)
 		default:
-			r, err = do(p, ctx, &c)
+			r, err = do(p, ctx, c)
 		}
 		if err != nil {
 			r.Err = err.Error()
