@@ -15,12 +15,12 @@ const comparedRecords = 1000
 // compare writes records to one target of each model, one after the other and in turn.
 func compare(ctx context.Context, o *options, out io.Writer) error {
 	n := min(o.records, comparedRecords)
-	pushed, err := startTarget(ctx, filepath.Join(o.dir, "pushed"), o.file, false)
+	pushed, err := startTarget(ctx, filepath.Join(o.dir, comparedFiles[0]), o.file, false)
 	if err != nil {
 		return err
 	}
 	defer pushed.close()
-	pulled, err := startTarget(ctx, filepath.Join(o.dir, "pulled"), o.file, true)
+	pulled, err := startTarget(ctx, filepath.Join(o.dir, comparedFiles[1]), o.file, true)
 	if err != nil {
 		return err
 	}

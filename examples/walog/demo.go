@@ -62,11 +62,11 @@ func (c *child) kill() {
 func demo(ctx context.Context, o *options, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	targets := make([]*child, 3)
-	addrs := make([]string, 3)
+	targets := make([]*child, len(demoFiles))
+	addrs := make([]string, len(demoFiles))
 	for i := range targets {
 		var err error
-		if targets[i], err = spawn(ctx, "127.0.0.1:0", filepath.Join(o.dir, fmt.Sprintf("log%d", i)), o.file); err != nil {
+		if targets[i], err = spawn(ctx, "127.0.0.1:0", filepath.Join(o.dir, demoFiles[i]), o.file); err != nil {
 			return err
 		}
 		defer func() { targets[i].kill() }()

@@ -25,10 +25,12 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/goiwarp/iwarp/examples/internal/program"
@@ -73,7 +75,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		fs.IntVar(&o.records, "records", 100_000, "records to write")
 		fs.IntVar(&o.writers, "writers", 64, "goroutines that write records, each one at a time")
 		fs.IntVar(&o.size, "size", 100, "octets of a record")
-		fs.StringVar(&o.dir, "dir", "", "where to put the files; empty: a directory for temporary ones")
+		fs.StringVar(&o.dir, "dir", "", "where to put the files, none of which may be there yet; empty: a directory for temporary ones")
 	default:
 		return errUsage
 	}
@@ -90,9 +92,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return serve(ctx, o.addr, fs.Arg(0), o.file, out)
 	case "demo":
-		return o.inDir(func() error { return demo(ctx, &o, out) })
+		return o.inDir(demoFiles, func() error { return demo(ctx, &o, out) })
 	default:
-		return o.inDir(func() error { return compare(ctx, &o, out) })
+		return o.inDir(comparedFiles, func() error { return compare(ctx, &o, out) })
 	}
 }
 
@@ -104,7 +106,14 @@ type options struct {
 	file                   int64
 }
 
-func (o *options) inDir(f func() error) error {
+// The files that demo and compare make.
+var (
+	demoFiles     = []string{"log0", "log1", "log2"}
+	comparedFiles = []string{"pushed", "pulled"}
+)
+
+// inDir calls f, which makes files in the directory.
+func (o *options) inDir(files []string, f func() error) error {
 	if o.records < 1 || o.writers < 1 || o.size < 1 || o.size > 1<<20 {
 		return program.UsageError("there must be records, writers, and 1 to 1,048,576 octets of a record")
 	}
@@ -112,6 +121,9 @@ func (o *options) inDir(f func() error) error {
 		return errTooLong
 	}
 	if o.dir != "" {
+		if err := unused(o.dir, files); err != nil {
+			return err
+		}
 		return f()
 	}
 	dir, err := os.MkdirTemp("", "walog")
@@ -121,4 +133,16 @@ func (o *options) inDir(f func() error) error {
 	defer func() { _ = os.RemoveAll(dir) }()
 	o.dir = dir
 	return f()
+}
+
+// unused is an error if a directory has one of the files: a log of an earlier run would go on, and there is no room for another one
+// behind it.
+func unused(dir string, files []string) error {
+	for _, name := range files {
+		path := filepath.Join(dir, name)
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("%s is there already: remove what an earlier run has left, or take another directory", path)
+		}
+	}
+	return nil
 }

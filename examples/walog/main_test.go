@@ -45,6 +45,21 @@ func TestCompare(t *testing.T) {
 	require.Contains(t, out.String(), "median of 10: pushed")
 }
 
+// TestFilesOfAnEarlierRun are named, and stay as they are.
+func TestFilesOfAnEarlierRun(t *testing.T) {
+	dir := t.TempDir()
+	for command, first := range map[string]string{"demo": "log0", "compare": "pushed"} {
+		args := []string{command, "-records", "10", "-writers", "1", "-dir", dir}
+		require.NoError(t, run(testContext(t), args, io.Discard))
+		before, err := os.ReadFile(filepath.Join(dir, first))
+		require.NoError(t, err)
+		require.ErrorContains(t, run(testContext(t), args, io.Discard), filepath.Join(dir, first)+" is there already")
+		after, err := os.ReadFile(filepath.Join(dir, first))
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{},
