@@ -134,7 +134,7 @@ func create(root *os.Root, name string, size int64) (*incoming, error) {
 		err = f.Chmod(old.Mode().Perm())
 	}
 	if err == nil {
-		err = f.Truncate(size)
+		err = lengthen(f, size)
 	}
 	if err != nil {
 		in.discard()
