@@ -68,7 +68,7 @@ type QP struct {
 	term      *TerminateError // sent or received
 	fenceTold bool            // the log has been told, or will be, of work that waits: see tellFenced
 
-	retransmits uint32 // of the TCP connection, when it has ended
+	retransmits uint32 // of the TCP connection, as it was told last: see TCP
 }
 
 // RNRWaitForever, as [QPConfig].RNRWait, means no time limit: a message waits until a receive

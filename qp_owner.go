@@ -103,12 +103,7 @@ func (qp *QP) terminated(te *TerminateError, first Status) {
 }
 
 // Leaving keeps what cannot be asked for after the end of the connection.
-func (o owner) Leaving() {
-	i, _ := transport.InfoOf(o.qp.llp)
-	o.qp.mu.Lock()
-	o.qp.retransmits = uint32(i.Retransmits)
-	o.qp.mu.Unlock()
-}
+func (o owner) Leaving() { o.qp.TCP() }
 
 // Flush completes the remaining work requests. Nothing is sent, received or placed any more.
 func (o owner) Flush() {

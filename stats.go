@@ -52,17 +52,19 @@ func (qp *QP) Stats() QPStats {
 }
 
 // TCP asks the kernel about the TCP connection of the QP, at the cost of a system call. It reports false if the QP has none,
-// or none any more, and on systems other than Linux. Retransmits stays after the end.
+// or none any more, and on systems other than Linux. Retransmits stays after the end, and never falls.
 func (qp *QP) TCP() (TCPStats, bool) {
 	if qp.conn.Load() == nil {
 		return TCPStats{}, false
 	}
-	if i, ok := transport.InfoOf(qp.llp); ok {
-		return TCPStats(i), true
-	}
-	qp.mu.Lock()
+	qp.mu.Lock() // while the kernel is asked: what was told last is what stays
 	defer qp.mu.Unlock()
-	return TCPStats{Retransmits: uint64(qp.retransmits)}, false
+	i, ok := transport.InfoOf(qp.llp)
+	if ok {
+		qp.retransmits = uint32(i.Retransmits)
+	}
+	i.Retransmits = uint64(qp.retransmits)
+	return TCPStats(i), ok
 }
 
 // QPs returns an iterator over the established QPs, in no order. QPs that end meanwhile may be among them, new ones are not.

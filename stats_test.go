@@ -6,6 +6,7 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,6 +229,46 @@ func TestKernelTellsOfTCP(t *testing.T) {
 			require.Zero(t, client.onlyPath().TCPs)
 		})
 	}
+}
+
+// resentLLP is an LLP of TCP that sends a segment again between any two questions. closing is called before it is aborted.
+type resentLLP struct {
+	transport.LLP
+	resent  atomic.Uint64
+	gone    atomic.Bool
+	closing func()
+}
+
+func (l *resentLLP) TCPInfo() (i transport.TCPInfo, ok bool) {
+	if l.gone.Load() {
+		return i, false
+	}
+	return transport.TCPInfo{Retransmits: l.resent.Add(1)}, true
+}
+
+func (l *resentLLP) Abort(cause error) {
+	l.closing()
+	l.gone.Store(true)
+	l.LLP.Abort(cause)
+}
+
+// TestRetransmitsOfAnEndingConnectionDoNotFall: until the connection is closed there may be more of them than when its end began.
+func TestRetransmitsOfAnEndingConnectionDoNotFall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		a, _ := wiretest.Records(1)(t)
+		var told []uint64
+		tell := func() { told = append(told, s.onlyPath().TCP.Retransmits) }
+		qp := iwarp.Establish(t, s.rnic, &resentLLP{LLP: a, closing: tell}, &iwarp.QPConfig{PD: s.pd}, nil)
+		tell()
+		require.NoError(t, qp.Abort())
+		<-qp.Done()
+		tell()
+		require.Equal(t, []uint64{1, 3, 3}, told, "2 were so at the beginning of the end")
+		tcp, ok := qp.TCP()
+		require.Equal(t, iwarp.TCPStats{Retransmits: 3}, tcp)
+		require.False(t, ok)
+	})
 }
 
 func TestPipeHasNoTCP(t *testing.T) {

@@ -269,12 +269,12 @@ func (c *Conn) die(cause error) {
 	if !first {
 		return
 	}
-	c.owner.Leaving()
 	c.tasks.Start(func() {
 		defer func() { // also if a method of the net.Conn has ended this goroutine
 			c.mu.Lock()
 			c.act(c.arbiter.close())
 		}()
+		c.owner.Leaving()
 		if cause == nil || errors.Is(cause, io.EOF) {
 			_ = c.llp.Close()
 		} else {
