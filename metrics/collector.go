@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,13 +21,20 @@ type Collector struct {
 	rnics []*iwarp.RNIC
 
 	mu    sync.Mutex
-	added []func(o *out) // one for each object that has a name
-	names map[string]struct{}
+	added map[key]object
+}
+
+// A key is what an object was added as.
+type key struct{ kind, name string }
+
+type object struct {
+	is      any
+	collect func(o *out)
 }
 
 // NewCollector returns a Collector of RNICs. They may be closed while it is registered.
 func NewCollector(rnics ...*iwarp.RNIC) *Collector {
-	return &Collector{rnics: rnics, names: make(map[string]struct{})}
+	return &Collector{rnics: rnics, added: make(map[key]object)}
 }
 
 // Describe implements prometheus.Collector.
@@ -42,59 +51,73 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		o.rnic(strconv.Itoa(i), r.Stats())
 	}
 	c.mu.Lock()
-	added := c.added[:len(c.added):len(c.added)]
+	added := slices.Collect(maps.Values(c.added))
 	c.mu.Unlock()
-	for _, collect := range added {
-		collect(o)
+	for _, a := range added {
+		a.collect(o)
 	}
 }
 
 // add adds an object, unless one of its kind has the name. collect is given the name as a label: labels are UTF-8, and names, of
 // files for example, need not be.
-func (c *Collector) add(kind, name string, collect func(o *out, name string)) {
+func (c *Collector) add(kind, name string, is any, collect func(o *out, name string)) {
 	name = strings.ToValidUTF8(name, "\uFFFD")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := kind + " " + name
-	if _, there := c.names[key]; there {
-		return // two would be the same metric, and the scrape an error
+	k := key{kind, name}
+	if _, there := c.added[k]; there {
+		return // two would be the same metric
 	}
-	c.names[key] = struct{}{}
-	c.added = append(c.added, func(o *out) { collect(o, name) })
+	c.added[k] = object{is, func(o *out) { collect(o, name) }}
 }
 
-// AddAuth adds an Authenticator of package cm. Of several with one name the first counts, as for all that is added. What is no
-// UTF-8 in a name becomes U+FFFD.
+// Remove removes an object that was added, under all of its names, which others may have then. What is not there is ignored. A
+// scrape that has begun may tell of the object once more.
+//
+// A program that replaces an object, as an rma.Client whose connection has ended, removes the old one before it adds the new one.
+// The counters of the name then begin at 0 again, which Prometheus takes for a restart.
+func (c *Collector) Remove(object any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, a := range c.added {
+		if a.is == object {
+			delete(c.added, k)
+		}
+	}
+}
+
+// AddAuth adds an Authenticator of package cm. Of several with one name the first counts until it is removed, and the others are
+// not added, as for all objects. What is no UTF-8 in a name becomes U+FFFD.
 func (c *Collector) AddAuth(name string, a *cm.Auth) {
-	c.add("auth", name, func(o *out, name string) { o.auth(name, a.Stats()) })
+	c.add("auth", name, a, func(o *out, name string) { o.auth(name, a.Stats()) })
 }
 
 // AddServer adds an rma.Server.
 func (c *Collector) AddServer(name string, s *rma.Server) {
-	c.add("server", name, func(o *out, name string) { o.server(name, s.Stats()) })
+	c.add("server", name, s, func(o *out, name string) { o.server(name, s.Stats()) })
 }
 
-// AddClient adds an rma.Client.
+// AddClient adds an rma.Client. It is of one connection: see Remove.
 func (c *Collector) AddClient(name string, cl *rma.Client) {
-	c.add("client", name, func(o *out, name string) { o.client(name, cl.Stats()) })
+	c.add("client", name, cl, func(o *out, name string) { o.client(name, cl.Stats()) })
 }
 
-// AddCQ adds a completion queue that QPs share. It may be closed while it is there.
+// AddCQ adds a completion queue that QPs share. It may be closed while it is there, and stays until it is removed.
 func (c *Collector) AddCQ(name string, cq *iwarp.CQ) {
-	c.add("cq", name, func(o *out, name string) { o.cq(name, cq.Stats()) })
+	c.add("cq", name, cq, func(o *out, name string) { o.cq(name, cq.Stats()) })
 }
 
-// AddSRQ adds a shared receive queue. It may be closed while it is there.
+// AddSRQ adds a shared receive queue. It may be closed while it is there, and stays until it is removed.
 func (c *Collector) AddSRQ(name string, s *iwarp.SRQ) {
-	c.add("srq", name, func(o *out, name string) { o.srq(name, s.Stats()) })
+	c.add("srq", name, s, func(o *out, name string) { o.srq(name, s.Stats()) })
 }
 
 // AddSolicitor adds a window: an *iwarp.Solicitor, or an *rma.Solicitor.
 func (c *Collector) AddSolicitor(name string, s interface{ Stats() solicit.Stats }) {
-	c.add("solicitor", name, func(o *out, name string) { o.solicitor(name, s.Stats()) })
+	c.add("solicitor", name, s, func(o *out, name string) { o.solicitor(name, s.Stats()) })
 }
 
 // AddBacking adds a durable backing of package commit.
 func (c *Collector) AddBacking(name string, b interface{ Syncs() uint64 }) {
-	c.add("backing", name, func(o *out, name string) { o.count(syncs, b.Syncs(), name) })
+	c.add("backing", name, b, func(o *out, name string) { o.count(syncs, b.Syncs(), name) })
 }

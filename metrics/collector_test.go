@@ -123,7 +123,7 @@ func gather(t testing.TB, c *Collector) map[string]float64 {
 func export(t testing.TB, s *counters.RNIC) map[string]float64 {
 	t.Helper()
 	c := NewCollector()
-	c.added = append(c.added, func(o *out) { o.rnic("0", s) })
+	c.add("rnic", "0", s, func(o *out, name string) { o.rnic(name, s) })
 	return gather(t, c)
 }
 
@@ -204,7 +204,7 @@ func TestWhatIsAddedHasItsName(t *testing.T) {
 	c := NewCollector()
 	s := iwarp.NewSolicitor(solicit.Config{Fixed: 1 << 20})
 	c.AddSolicitor("reads", s)
-	c.AddSolicitor("reads", s)
+	c.AddSolicitor("reads", iwarp.NewSolicitor(solicit.Config{Fixed: 2 << 20}))
 	c.AddBacking("log", backing(5))
 	r, pd := openRNIC(t, nil)
 	cq, err := r.CreateCQ(30)
@@ -222,6 +222,31 @@ func TestWhatIsAddedHasItsName(t *testing.T) {
 	require.Equal(t, float64(1<<20), got["iwarp_solicitor_window_bytes name=reads"])
 	require.Contains(t, got, "iwarp_solicitor_grants_total class=latency name=reads")
 	require.Equal(t, 5.0, got["iwarp_backing_syncs_total name=log"])
+}
+
+// TestWhatIsRemovedIsReplaced: what is added with the name then is told of, and what was removed is not kept.
+func TestWhatIsRemovedIsReplaced(t *testing.T) {
+	c := NewCollector()
+	r, _ := openRNIC(t, nil)
+	ended, err := r.CreateCQ(10)
+	require.NoError(t, err)
+	require.NoError(t, ended.Close())
+	next, err := r.CreateCQ(20)
+	require.NoError(t, err)
+	c.AddCQ("clients", ended)
+	c.AddCQ("also", ended)
+	c.AddBacking("clients", backing(5))
+	c.Remove(next)
+	c.AddCQ("clients", next)
+	require.Equal(t, 10.0, gather(t, c)["iwarp_cq_depth name=clients"], "the first of a name counts")
+
+	c.Remove(ended)
+	c.AddCQ("clients", next)
+	got := gather(t, c)
+	require.Equal(t, 20.0, got["iwarp_cq_depth name=clients"])
+	require.NotContains(t, got, "iwarp_cq_depth name=also")
+	require.Equal(t, 5.0, got["iwarp_backing_syncs_total name=clients"], "what else has the name stays")
+	require.Len(t, c.added, 2)
 }
 
 // TestNamesNeedNotBeUTF8: those of files, after which a backing may be called, are any octets. Prometheus takes UTF-8 alone, and
@@ -243,7 +268,7 @@ func (b backing) Syncs() uint64 { return uint64(b) }
 // TestStatsOfWhatIsAdded: each field has its metric.
 func TestStatsOfWhatIsAdded(t *testing.T) {
 	c := NewCollector()
-	c.added = append(c.added, func(o *out) {
+	c.add("test", "", nil, func(o *out, _ string) {
 		o.auth("a", cm.Stats{Accepted: 1, Connected: 2, Suppressed: 3, HalfOpen: 4, Refused: map[cm.Reason]uint64{cm.ReasonBadMAC: 5}})
 		o.server("s", rma.ServerStats{Regions: 6, Connections: 7, ScratchInUse: 8, AuthFailures: 9, Nacks: 10, Expired: 11, Late: 12, LateCommits: 13})
 		o.client("c", rma.ClientStats{Timeouts: 14, DispatchTimeouts: 15, Late: 16, Outcomes: [rma.Outcomes]uint64{rma.OK: 17, rma.Closed: 18}})
@@ -269,7 +294,7 @@ func TestNamesFollowTheConventions(t *testing.T) {
 	client, cpd := openRNIC(t, nil)
 	pairs(t, 1, client, client, cpd, cpd)
 	c := NewCollector(client)
-	c.added = append(c.added, func(o *out) {
+	c.add("test", "", nil, func(o *out, _ string) {
 		o.auth("a", cm.Stats{})
 		o.server("s", rma.ServerStats{})
 		o.client("c", rma.ClientStats{})
