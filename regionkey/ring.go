@@ -46,8 +46,8 @@ type Ring struct {
 
 	region   uint64
 	current  epochKey
-	previous epochKey  // epoch 0: there is none
-	graceEnd time.Time // of previous; zero: it is over
+	previous epochKey  // as long as its grace lasts; epoch 0: there is none
+	graceEnd time.Time // of previous; zero: there is none
 	closed   bool
 }
 
@@ -84,9 +84,6 @@ func (r Ring) Format(s fmt.State, _ rune) {
 	fmt.Fprintf(s, "regionkey.Ring of region %d, epoch %d", r.region, r.current.epoch)
 }
 
-// Region is the ID of the region.
-func (r *Ring) Region() uint64 { return r.region }
-
 // Current is the current epoch.
 func (r *Ring) Current() Epoch { return r.current.epoch }
 
@@ -122,14 +119,17 @@ func (r *Ring) RekeyTo(now time.Time, to Epoch, secret []byte, grace time.Durati
 	if err != nil {
 		return err
 	}
-	r.previous.prk.Wipe()
-	r.previous, r.current, r.graceEnd = r.current, k, time.Time{}
-	k.prk.Wipe()
+	r.endGrace()
 	if grace > 0 {
-		r.graceEnd = now.Add(grace)
+		r.previous, r.graceEnd = r.current, now.Add(grace)
 	}
+	r.current = k
+	k.prk.Wipe()
 	return nil
 }
+
+// endGrace overwrites what is kept of the epoch before the current one.
+func (r *Ring) endGrace() { r.previous, r.graceEnd = epochKey{}, time.Time{} }
 
 func (r *Ring) maxGrace() time.Duration {
 	if r.MaxGrace == 0 {
@@ -145,15 +145,11 @@ func (r *Ring) Expire(now time.Time) Epoch {
 		return r.current.epoch
 	}
 	if !now.Before(r.graceEnd) {
-		r.graceEnd = time.Time{} // for good: a clock that goes back does not bring it back
+		r.endGrace() // for good: a clock that goes back does not bring it back
 		return r.current.epoch
 	}
 	return r.previous.epoch
 }
-
-// Deadline is when the grace of the epoch before the current one ends, if it has one: when
-// Expire has work next.
-func (r *Ring) Deadline() (time.Time, bool) { return r.graceEnd, !r.graceEnd.IsZero() }
 
 // Derive makes the key of one client for one kind of operation. The peer is the identity that
 // it was authenticated with, the instance is a number of its own. The error matches ErrStale if
@@ -171,17 +167,6 @@ func (r *Ring) Derive(now time.Time, e Epoch, peer [32]byte, instance [16]byte, 
 	return Key{}, fmt.Errorf("%w: %d in place of %d", ErrStale, e, r.current.epoch)
 }
 
-// DeriveEnded makes the key that Derive made in the epoch before the current one, when its grace
-// is over. It serves to recognize clients that still hold it, to which it may be told what the
-// current epoch is, and for nothing else. It reports false for all other epochs.
-func (r *Ring) DeriveEnded(now time.Time, e Epoch, peer [32]byte, instance [16]byte, op OpType) (Key, bool) {
-	if oldest := r.Expire(now); r.closed || e == 0 || e != r.previous.epoch || e >= oldest {
-		return Key{}, false
-	}
-	k, err := r.derive(&r.previous, peer, instance, op)
-	return k, err == nil
-}
-
 func (r *Ring) derive(from *epochKey, peer [32]byte, instance [16]byte, op OpType) (k Key, err error) {
 	if op < Read || op > Manage {
 		return k, fmt.Errorf("regionkey: no keys for %v", op)
@@ -196,6 +181,5 @@ func (r *Ring) derive(from *epochKey, peer [32]byte, instance [16]byte, op OpTyp
 func (r *Ring) Close() {
 	r.closed = true
 	r.current.prk.Wipe()
-	r.previous.prk.Wipe()
-	r.graceEnd = time.Time{}
+	r.endGrace()
 }

@@ -38,18 +38,14 @@ func TestKEY_15_PreviousEpochUntilTheEndOfItsGrace(t *testing.T) {
 	r := ringOf(t, 1)
 	before, err := r.Derive(epochStart, 1, [32]byte{}, [16]byte{}, Read)
 	require.NoError(t, err)
-	_, ok := r.Deadline()
-	require.False(t, ok)
 
 	const grace = 30 * time.Second
 	e, err := r.Rekey(epochStart, octets(2, 32), grace)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, e)
 	require.EqualValues(t, 2, r.Current())
-	end, ok := r.Deadline()
-	require.True(t, ok)
-	require.Equal(t, epochStart.Add(grace), end)
 
+	end := epochStart.Add(grace)
 	require.Equal(t, []Epoch{1, 2}, good(t, r, epochStart))
 	require.Equal(t, []Epoch{1, 2}, good(t, r, end.Add(-1)))
 	require.EqualValues(t, 1, r.Expire(end.Add(-1)))
@@ -63,8 +59,6 @@ func TestKEY_15_PreviousEpochUntilTheEndOfItsGrace(t *testing.T) {
 	require.Equal(t, []Epoch{2}, good(t, r, end))
 	require.EqualValues(t, 2, r.Expire(end))
 	require.Equal(t, []Epoch{2}, good(t, r, epochStart), "a clock that goes back does not bring it back")
-	_, ok = r.Deadline()
-	require.False(t, ok)
 }
 
 func TestKEY_15_LimitOfTheGrace(t *testing.T) {
@@ -94,8 +88,6 @@ func TestKEY_16_RekeyInsideTheGrace(t *testing.T) {
 	_, err := r.Rekey(epochStart, octets(5, 32), 0)
 	require.NoError(t, err)
 	require.Equal(t, []Epoch{5}, good(t, r, epochStart), "neither epoch that had a grace is left")
-	_, ok := r.Deadline()
-	require.False(t, ok)
 }
 
 func TestKEY_17_NoGrace(t *testing.T) {
@@ -114,36 +106,20 @@ func TestKEY_17_NoGrace(t *testing.T) {
 	require.Equal(t, []byte("data"), plain)
 }
 
-// TestKEY_17_EpochThatHasEnded: its key serves to recognize clients, not to serve them.
-func TestKEY_17_EpochThatHasEnded(t *testing.T) {
+// TestKEY_20_EndedEpochsAreOverwritten: what its keys were derived from is not kept when an epoch is not good any more.
+func TestKEY_20_EndedEpochsAreOverwritten(t *testing.T) {
 	r := ringOf(t, 1, 2)
-	held, err := r.Derive(epochStart, 2, [32]byte{}, [16]byte{}, Write)
+	require.Equal(t, epochKey{}, r.previous, "it had no grace")
+	_, err := r.Rekey(epochStart, octets(3, 32), time.Second)
 	require.NoError(t, err)
-	ended := func(now time.Time) (all []Epoch) {
-		for e := range Epoch(10) {
-			k, ok := r.DeriveEnded(now, e, [32]byte{}, [16]byte{}, Write)
-			if ok {
-				require.Equal(t, held, k)
-				all = append(all, e)
-				continue
-			}
-			require.Equal(t, Key{}, k)
-		}
-		return all
+	require.EqualValues(t, 2, r.previous.epoch)
+	require.EqualValues(t, 3, r.Expire(epochStart.Add(time.Second)))
+	require.Equal(t, epochKey{}, r.previous, "its grace is over")
+	for _, grace := range []time.Duration{time.Second, 0} {
+		_, err = r.Rekey(epochStart, nil, grace)
+		require.NoError(t, err)
 	}
-	r.previous = epochKey{} // as it is before the first Rekey
-	require.Empty(t, ended(epochStart))
-	_, err = r.Rekey(epochStart, octets(3, 32), time.Second)
-	require.NoError(t, err)
-	require.Empty(t, ended(epochStart), "it is still good")
-	require.Equal(t, []Epoch{2}, ended(epochStart.Add(time.Second)))
-	held, err = r.Derive(epochStart, 3, [32]byte{}, [16]byte{}, Write)
-	require.NoError(t, err)
-	_, err = r.Rekey(epochStart, octets(4, 32), 0)
-	require.NoError(t, err)
-	require.Equal(t, []Epoch{3}, ended(epochStart))
-	r.Close()
-	require.Empty(t, ended(epochStart))
+	require.Equal(t, epochKey{}, r.previous, "neither has one that had a grace from an earlier Rekey")
 }
 
 func TestKEY_18_EpochsGoUpByOne(t *testing.T) {

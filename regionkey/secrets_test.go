@@ -79,13 +79,14 @@ func TestKEY_4_20_NothingPrintsSecrets(t *testing.T) {
 
 func TestKEY_20_SecretsAreOverwritten(t *testing.T) {
 	var none Key
-	ring := ringOf(t, 1, 2)
-	old := &ring.previous
-	require.NotEqual(t, none, old.prk)
+	ring := ringOf(t, 1)
+	_, err := ring.Rekey(epochStart, nil, 1)
+	require.NoError(t, err)
+	require.NotEqual(t, none, ring.previous.prk)
 	ring.Close()
 	require.Equal(t, none, ring.current.prk)
 	require.Equal(t, none, ring.previous.prk)
-	_, err := ring.Derive(epochStart, 2, [32]byte{}, [16]byte{}, Read)
+	_, err = ring.Derive(epochStart, 2, [32]byte{}, [16]byte{}, Read)
 	require.ErrorIs(t, err, ErrClosed)
 	_, err = ring.Rekey(epochStart, nil, 0)
 	require.ErrorIs(t, err, ErrClosed)

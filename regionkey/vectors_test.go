@@ -27,7 +27,7 @@ func TestKEY_1_VectorsOfTheConnection(t *testing.T) {
 func TestKEY_1_VectorsOfTheRegion(t *testing.T) {
 	s := newScene(t)
 	require.Equal(t, keyOf(t, "fca30da206afa3de03185e370afa7b800ac2c2eafa13d80fac33926afb88f175"), s.ring.current.prk)
-	require.Equal(t, s.region, s.ring.Region())
+	require.Equal(t, s.region, s.ring.region)
 	for op, want := range map[OpType]string{
 		Read:   "e5c9d575c846ed4d3d60afa9902b540700afd9d75862c1546720733ccc7b9d4b",
 		Write:  "0d08ecd42d2d9ca9e3854b7772d0b1397fadd401ef63552d9d4a5904f4282b6a",
