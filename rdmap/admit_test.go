@@ -208,7 +208,7 @@ func TestSOL_20_SkippedReadIsNotSent(t *testing.T) {
 				c.answer(r, 1)
 			}
 			c.answer(r, 3)
-			c.wantDone("in order, and the stream goes on", "1 success", "2 response timeout", "3 success", "9 success")
+			c.wantDone("in order, and the stream goes on", "1 success", "2 dispatch timeout", "3 success", "9 success")
 			require.True(t, r.Valid())
 			a.answers[2] = Go
 			a.asked = nil
@@ -226,7 +226,7 @@ func TestSOL_20_SkippedReadDoesNotInvalidate(t *testing.T) {
 	a.answers[1] = Skip
 	c.post(reads(r, 1)[0].with(Invalidating))
 	c.wantIdle("nothing is sent")
-	c.wantDone("at once", "1 response timeout")
+	c.wantDone("at once", "1 dispatch timeout")
 	require.True(t, r.Valid())
 }
 

@@ -5,7 +5,7 @@ import "fmt"
 // A Status is how a request ended. The numbers are those of ibv_wc_status.
 type Status uint8
 
-// The statuses. A Stream uses some of them; the others are for the layer above.
+// The statuses.
 const (
 	StatusSuccess         Status = 0
 	StatusLocalLength     Status = 1  // a message was too long for its receive
@@ -18,12 +18,8 @@ const (
 	StatusRemoteInvalid   Status = 9  // the peer did not accept the request
 	StatusRemoteAccess    Status = 10 // the peer's memory does not permit the access
 	StatusRemoteOp        Status = 11 // the peer failed to perform it
-	StatusConnectionLost  Status = 12
 	StatusNoReceive       Status = 13 // the peer had no receive posted
-	StatusRemoteAbort     Status = 16
-	StatusFatal           Status = 19
-	StatusTimeout         Status = 20
-	StatusGeneral         Status = 21
+	StatusTimeout         Status = 20 // it was not dispatched in time, and nothing of it was sent
 )
 
 var statusNames = map[Status]string{
@@ -38,12 +34,8 @@ var statusNames = map[Status]string{
 	StatusRemoteInvalid:   "remote invalid request",
 	StatusRemoteAccess:    "remote access error",
 	StatusRemoteOp:        "remote operation error",
-	StatusConnectionLost:  "connection lost",
 	StatusNoReceive:       "no receive posted by the peer",
-	StatusRemoteAbort:     "aborted by the peer",
-	StatusFatal:           "fatal error",
-	StatusTimeout:         "response timeout",
-	StatusGeneral:         "general error",
+	StatusTimeout:         "dispatch timeout",
 }
 
 func (s Status) String() string {
