@@ -23,8 +23,8 @@ const (
 	KindShared = 1
 	// KindDerived: the peer holds a key of its own, derived from the master.
 	KindDerived = 2
-	// KindTLS: the peer holds the key of a TLS certificate. This package makes none of them.
-	KindTLS = 3
+	// 3 is iwarp.PeerCertificate, of peers that this package does not authenticate.
+
 	// KindServer: the peer has accepted as the server of that name.
 	KindServer = 4
 )
