@@ -104,8 +104,8 @@ func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 	return qp, nil
 }
 
-// Reject refuses the connection, with at most 248 octets of private data for the
-// initiator's application, and closes it. More are an error, and the connection is refused without them.
+// Reject refuses the connection, with at most 248 octets of private data, 508 over SCTP, for
+// the initiator's application, and closes it. More are an error, and the connection is refused without them.
 func (cr *ConnRequest) Reject(private []byte) error { return cr.RejectDepths(private, -1, -1) }
 
 // RejectDepths is Reject because of too small an IRD or ORD of the initiator's: it tells

@@ -115,7 +115,7 @@ type QPConfig struct {
 	Setup func(ctx context.Context, qp *QP) error
 	// RNRWait is how long a message waits for a receive to be posted: 30 s by default.
 	// After the first second EventNoReceive tells of it; when the wait is over the stream
-	// ends with DDP's "no buffer" (1/2/02, RFC 5041 section 6.1), for which both sides get
+	// ends with DDP's "no buffer" (1/2/02, RFC 5041 section 7.2), for which both sides get
 	// an error that matches ErrNoReceive. Negative: no wait, the stream ends at once.
 	// RNRWaitForever: no limit, which is what rnr_retry = 7 means to a sender of ibverbs.
 	//

@@ -28,7 +28,7 @@ const (
 	numOpcodes = 16
 )
 
-// The untagged queues (RFC 5040 section 4.1, figure 5; RFC 7306 section 4.2).
+// The untagged queues (RFC 5040 section 4.1, figure 4; RFC 7306 section 4.2).
 const (
 	QNSend      ddp.QN = 0 // Sends and Immediate Data
 	QNRequest   ddp.QN = 1 // Read Requests, Atomic Requests, and the requests of extensions

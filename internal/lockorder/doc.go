@@ -1,5 +1,5 @@
 // Package lockorder holds the order in which one goroutine may lock several mutexes, and a [Mutex]
-// that has a rank in it. The order is in order.go, and nowhere else.
+// that has a rank in it. That of the engine, the verbs and what is below them, is in order.go, and nowhere else.
 //
 // A normal build knows nothing of ranks: a [Mutex] is a sync.Mutex. With the build tag lockorder,
 //
@@ -20,6 +20,8 @@
 // lock held; but the application's functions are called, and messages resumed that have waited for a
 // receive, after unlocking. What is called under the lock of a connection is written in package qpconn.
 //
-// sync.Mutex without a rank is for what stands alone: the doubles of connections in package
-// transport, the back ends of SCTP, the backing of package commit.
+// sync.Mutex without a rank is for what stands alone: the doubles of connections in package transport and
+// internal/recordpipe, the back ends of SCTP, the backing of package commit. The packages above the verbs, which are cm,
+// rma, rpcrdma, rsocket, metrics and monitor, have only such mutexes, and lock them before those of the verbs. Those of rma
+// nest: their order is at the type conn in rma/conn.go.
 package lockorder

@@ -19,7 +19,7 @@ var (
 	ReadResponse = octets.ReadResponse
 )
 
-// Opcodes of RDMAP (RFC 5040 section 4.2, RFC 7306 section 4).
+// Opcodes of RDMAP (RFC 5040 section 4.1, RFC 7306 section 4).
 const (
 	opTerminate = 7
 )
