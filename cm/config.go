@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -132,13 +133,6 @@ type Config struct {
 // maxSkew is the longest Skew of which all times that a replay cache, or a CacheStore, goes by can be told.
 const maxSkew = time.Duration(math.MaxInt64 / 4)
 
-func orDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 // withDefaults returns the configuration with all fields set.
 func (c Config) withDefaults() (Config, error) {
 	if c.Ring == nil {
@@ -147,31 +141,31 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Ring.now.Load() == nil {
 		return c, errors.New("cm: Config.Ring has no keys: it was not made by NewRing")
 	}
-	orDefault(&c.Mode, ModeB)
-	orDefault(&c.Accept, Modes(ModeB))
-	orDefault(&c.Suite, SuiteHMAC)
-	orDefault(&c.MinSuite, SuiteHMAC)
-	orDefault(&c.Skew, 30*time.Second)
-	orDefault(&c.CacheSize, 262144)
-	orDefault(&c.Retain, 24*time.Hour)
+	c.Mode = cmp.Or(c.Mode, ModeB)
+	c.Accept = cmp.Or(c.Accept, Modes(ModeB))
+	c.Suite = cmp.Or(c.Suite, SuiteHMAC)
+	c.MinSuite = cmp.Or(c.MinSuite, SuiteHMAC)
+	c.Skew = cmp.Or(c.Skew, 30*time.Second)
+	c.CacheSize = cmp.Or(c.CacheSize, 262144)
+	c.Retain = cmp.Or(c.Retain, 24*time.Hour)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	orDefault(&c.Rand, rand.Reader)
+	c.Rand = cmp.Or(c.Rand, rand.Reader)
 	c.Limits = c.Limits.withDefaults()
 	return c, c.check()
 }
 
 func (l Limits) withDefaults() Limits {
-	orDefault(&l.MaxHalfOpen, 4096)
-	orDefault(&l.PerSource, 512)
-	orDefault(&l.FailureRate, 20)
-	orDefault(&l.FailureBurst, 100)
-	orDefault(&l.Block, 10*time.Second)
-	orDefault(&l.Sources, 65536)
-	orDefault(&l.HMACs, 20000)
-	orDefault(&l.LogRate, 100)
-	orDefault(&l.LogPerSource, 10)
+	l.MaxHalfOpen = cmp.Or(l.MaxHalfOpen, 4096)
+	l.PerSource = cmp.Or(l.PerSource, 512)
+	l.FailureRate = cmp.Or(l.FailureRate, 20)
+	l.FailureBurst = cmp.Or(l.FailureBurst, 100)
+	l.Block = cmp.Or(l.Block, 10*time.Second)
+	l.Sources = cmp.Or(l.Sources, 65536)
+	l.HMACs = cmp.Or(l.HMACs, 20000)
+	l.LogRate = cmp.Or(l.LogRate, 100)
+	l.LogPerSource = cmp.Or(l.LogPerSource, 10)
 	return l
 }
 

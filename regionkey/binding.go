@@ -66,9 +66,6 @@ func (b *Binding) text() string {
 	return fmt.Sprintf("regionkey.Binding of owner %d, direction %d, suite %d", b.Owner, b.Dir, b.Suite)
 }
 
-// Wipe overwrites the secret.
-func (b *Binding) Wipe() { b.Secret.Wipe() }
-
 // keySize is how long the keys of the suite are.
 func (b *Binding) keySize() (int, error) {
 	if !isSide(b.Owner) || !isSide(b.Dir) {

@@ -96,9 +96,6 @@ func TestKEY_20_SecretsAreOverwritten(t *testing.T) {
 	k := Key(octets(1, 32))
 	k.Wipe()
 	require.Equal(t, none, k)
-	b := Binding{Secret: Key(octets(1, 32))}
-	b.Wipe()
-	require.Equal(t, none, b.Secret)
 
 	// What was exported is overwritten when it has been taken over.
 	var exported [][]byte

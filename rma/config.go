@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
+	"github.com/goiwarp/iwarp/solicit"
 )
 
 // A ServerConfig says what a Server allows. Zero fields have defaults, but for PD.
@@ -90,37 +92,30 @@ const (
 	maxOpTimeout       = time.Minute
 )
 
-var defaultDispatch = [2]time.Duration{20 * time.Millisecond, 200 * time.Millisecond}
-
-func orDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
+var defaultDispatch = [2]time.Duration{solicit.DispatchLatency, solicit.DispatchBulk}
 
 // withDefaults returns the configuration with all fields set.
 func (c ServerConfig) withDefaults() (ServerConfig, error) {
-	orDefault(&c.MaxOp, defaultMaxOp)
-	orDefault(&c.Depth, defaultDepth)
-	orDefault(&c.QueueDepth, defaultQueue)
-	orDefault(&c.PullTimeout, defaultPullTimeout)
-	orDefault(&c.Guard, max(defaultGuard, wire.MinGuard(c.PullTimeout)))
-	orDefault(&c.Linger, defaultLinger)
+	c.MaxOp = cmp.Or(c.MaxOp, defaultMaxOp)
+	c.Depth = cmp.Or(c.Depth, defaultDepth)
+	c.QueueDepth = cmp.Or(c.QueueDepth, defaultQueue)
+	c.PullTimeout = cmp.Or(c.PullTimeout, defaultPullTimeout)
+	c.Guard = cmp.Or(c.Guard, max(defaultGuard, wire.MinGuard(c.PullTimeout)))
+	c.Linger = cmp.Or(c.Linger, defaultLinger)
 	c.Linger = max(c.Linger, 0)
 	c.Dispatch = dispatchTimes(c.Dispatch)
-	orDefault(&c.HelloTimeout, defaultHello)
-	orDefault(&c.MaxRegions, 65536)
-	orDefault(&c.MaxFailures, 100)
-	orDefault(&c.CacheSize, 4096)
-	orDefault(&c.ScratchLimit, defaultScratch)
+	c.HelloTimeout = cmp.Or(c.HelloTimeout, defaultHello)
+	c.MaxRegions = cmp.Or(c.MaxRegions, 65536)
+	c.MaxFailures = cmp.Or(c.MaxFailures, 100)
+	c.CacheSize = cmp.Or(c.CacheSize, 4096)
+	c.ScratchLimit = cmp.Or(c.ScratchLimit, defaultScratch)
 	return c, c.check()
 }
 
 // dispatchTimes is what 0 and negative times mean; then 0 means no limit, as in package op.
 func dispatchTimes(d [2]time.Duration) [2]time.Duration {
 	for i := range d {
-		orDefault(&d[i], defaultDispatch[i])
+		d[i] = cmp.Or(d[i], defaultDispatch[i])
 		d[i] = max(d[i], 0)
 	}
 	return d
@@ -153,12 +148,12 @@ func (c *ServerConfig) check() error {
 
 // withDefaults returns the configuration with all fields set.
 func (c ClientConfig) withDefaults() (ClientConfig, error) {
-	orDefault(&c.MaxOp, defaultMaxOp)
-	orDefault(&c.MaxSlots, defaultSlots)
-	orDefault(&c.OpTimeout, defaultOpTimeout)
+	c.MaxOp = cmp.Or(c.MaxOp, defaultMaxOp)
+	c.MaxSlots = cmp.Or(c.MaxSlots, defaultSlots)
+	c.OpTimeout = cmp.Or(c.OpTimeout, defaultOpTimeout)
 	c.Dispatch = dispatchTimes(c.Dispatch)
-	orDefault(&c.HelloTimeout, defaultHello)
-	orDefault(&c.ScratchLimit, defaultScratch)
+	c.HelloTimeout = cmp.Or(c.HelloTimeout, defaultHello)
+	c.ScratchLimit = cmp.Or(c.ScratchLimit, defaultScratch)
 	return c, c.check()
 }
 

@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -44,7 +45,7 @@ func clientSettings(c *ClientConfig) *settings {
 	}
 	if c.Server != nil {
 		s.scratch = c.Server.scratch
-		orDefault(&s.solicitor, c.Server.solicitor)
+		s.solicitor = cmp.Or(s.solicitor, c.Server.solicitor)
 	} else {
 		s.scratch = newScratch(c.ScratchLimit)
 	}

@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -57,7 +58,7 @@ func newRegion(s *Server, id uint64, b iwarp.Buffer, opt *RegionOptions) (*Regio
 	}
 	ring.MaxGrace = opt.MaxGrace
 	r := &Region{server: s, id: id, buf: b, size: uint64(size), ops: opt.Ops, ring: ring, idle: make(chan struct{})}
-	orDefault(&r.ops, MayRead|MayWrite)
+	r.ops = cmp.Or(r.ops, MayRead|MayWrite)
 	return r, nil
 }
 

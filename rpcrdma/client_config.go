@@ -1,6 +1,7 @@
 package rpcrdma
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/goiwarp/iwarp"
@@ -25,9 +26,9 @@ func (c *ClientConfig) withDefaults() (d ClientConfig, err error) {
 	if c != nil {
 		d = *c
 	}
-	orDefault(&d.Credits, defaultCredits)
-	orDefault(&d.Inline, defaultInline)
-	orDefault(&d.QP.IRD, defaultIRD)
+	d.Credits = cmp.Or(d.Credits, defaultCredits)
+	d.Inline = cmp.Or(d.Inline, defaultInline)
+	d.QP.IRD = cmp.Or(d.QP.IRD, defaultIRD)
 	if err := checkSizes("ClientConfig", d.Credits, d.Inline); err != nil {
 		return d, err
 	}

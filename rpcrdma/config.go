@@ -1,6 +1,7 @@
 package rpcrdma
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -50,21 +51,15 @@ func (c *Config) withDefaults() (Config, error) {
 		return Config{}, errors.New("rpcrdma: Config.RNIC is nil")
 	}
 	d := *c
-	orDefault(&d.Credits, defaultCredits)
-	orDefault(&d.Inline, defaultInline)
-	orDefault(&d.MaxCall, max(defaultMaxCall, d.Inline))
-	orDefault(&d.MaxBytes, defaultMax)
-	orDefault(&d.QP.ORD, defaultORD)
+	d.Credits = cmp.Or(d.Credits, defaultCredits)
+	d.Inline = cmp.Or(d.Inline, defaultInline)
+	d.MaxCall = cmp.Or(d.MaxCall, max(defaultMaxCall, d.Inline))
+	d.MaxBytes = cmp.Or(d.MaxBytes, defaultMax)
+	d.QP.ORD = cmp.Or(d.QP.ORD, defaultORD)
 	if d.Binding == nil {
 		d.Binding = NFSv3{}
 	}
 	return d, d.check()
-}
-
-func orDefault(v *int, d int) {
-	if *v == 0 {
-		*v = d
-	}
 }
 
 func (c *Config) check() error {

@@ -1,6 +1,7 @@
 package rdma9p
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -56,11 +57,11 @@ func (c *Config) withDefaults() (*Config, error) {
 		return nil, errNoPD
 	}
 	d := *c
-	setDefault(&d.MaxMsize, defaultMsize)
-	setDefault(&d.Depth, defaultDepth)
-	setDefault(&d.MaxFids, defaultFids)
-	setDefault(&d.VersionTimeout, defaultTimeout)
-	setDefault(&d.DrainTimeout, defaultTimeout)
+	d.MaxMsize = cmp.Or(d.MaxMsize, defaultMsize)
+	d.Depth = cmp.Or(d.Depth, defaultDepth)
+	d.MaxFids = cmp.Or(d.MaxFids, defaultFids)
+	d.VersionTimeout = cmp.Or(d.VersionTimeout, defaultTimeout)
+	d.DrainTimeout = cmp.Or(d.DrainTimeout, defaultTimeout)
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -75,11 +76,4 @@ func (c *Config) withDefaults() (*Config, error) {
 	q.SendDepth, q.RecvDepth = d.Depth+spareSends, d.Depth
 	q.IRD, q.ORD = -1, -1 // 9P uses no RDMA Reads
 	return &d, nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -81,25 +82,18 @@ func (o *Options) withDefaults() (*Options, error) {
 	if c.HostNQN == "" {
 		c.HostNQN = hostNQN(c.HostID)
 	}
-	setDefault(&c.Queues, 1)
-	setDefault(&c.QueueSize, 128)
-	setDefault(&c.MaxTransfer, 1<<20)
-	setDefault(&c.KATO, 5*time.Second)
-	setDefault(&c.IOTimeout, 30*time.Second)
-	setDefault(&c.AdminTimeout, 60*time.Second)
-	setDefault(&c.Retries, 5)
-	setDefault(&c.ReconnectDelay, 10*time.Second)
-	setDefault(&c.CtrlLoss, 600*time.Second)
-	setDefault(&c.Network, "tcp")
+	c.Queues = cmp.Or(c.Queues, 1)
+	c.QueueSize = cmp.Or(c.QueueSize, 128)
+	c.MaxTransfer = cmp.Or(c.MaxTransfer, 1<<20)
+	c.KATO = cmp.Or(c.KATO, 5*time.Second)
+	c.IOTimeout = cmp.Or(c.IOTimeout, 30*time.Second)
+	c.AdminTimeout = cmp.Or(c.AdminTimeout, 60*time.Second)
+	c.Retries = cmp.Or(c.Retries, 5)
+	c.ReconnectDelay = cmp.Or(c.ReconnectDelay, 10*time.Second)
+	c.CtrlLoss = cmp.Or(c.CtrlLoss, 600*time.Second)
+	c.Network = cmp.Or(c.Network, "tcp")
 	c.KATO, c.Retries, c.CtrlLoss = max(c.KATO, 0), max(c.Retries, 0), max(c.CtrlLoss, 0)
 	return &c, c.check()
-}
-
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
 }
 
 func (o *Options) check() error {

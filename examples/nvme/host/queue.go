@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -150,7 +151,7 @@ func (q *queue) config(o *Options, c queueConfig) *iwarp.QPConfig {
 	qc.PD, qc.SendCQ, qc.RecvCQ = q.pd, q.cq, q.cq
 	qc.SendDepth, qc.RecvDepth = q.sendDepth(), q.entries
 	qc.ORD, qc.RNRWait = -1, -1
-	setDefault(&qc.IRD, defaultIRD)
+	qc.IRD = cmp.Or(qc.IRD, defaultIRD)
 	qc.MPA.Revision, qc.MPA.NoFallback, qc.MPA.ClientServer, qc.MPA.RTR, qc.MPA.FixedDepths = 2, true, true, 0, false
 	qc.PrivateData = capsule.Request{QID: c.qid, HRQSize: uint16(q.entries), HSQSize: uint16(q.entries - 1), CNTLID: c.cntlid}.Append(nil)
 	qc.Setup = func(ctx context.Context, qp *iwarp.QP) error {

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -102,16 +103,16 @@ func (c *Config) withDefaults() (*Config, error) {
 	if c != nil {
 		d = *c
 	}
-	setDefault(&d.SetupTimeout, 5*time.Second)
-	setDefault(&d.ORD, 16)
-	setDefault(&d.UnknownORD, 1)
-	setDefault(&d.InCapsule, 4096)
-	setDefault(&d.MDTS, 8)
+	d.SetupTimeout = cmp.Or(d.SetupTimeout, 5*time.Second)
+	d.ORD = cmp.Or(d.ORD, 16)
+	d.UnknownORD = cmp.Or(d.UnknownORD, 1)
+	d.InCapsule = cmp.Or(d.InCapsule, 4096)
+	d.MDTS = cmp.Or(d.MDTS, 8)
 	l := &d.Limits
-	setDefault(&l.QueueMemory, 8<<20)
-	setDefault(&l.Memory, 512<<20)
-	setDefault(&l.Idle, l.Memory/4)
-	setDefault(&l.Workers, min(4*runtime.GOMAXPROCS(0), maxWorkers))
+	l.QueueMemory = cmp.Or(l.QueueMemory, 8<<20)
+	l.Memory = cmp.Or(l.Memory, 512<<20)
+	l.Idle = cmp.Or(l.Idle, l.Memory/4)
+	l.Workers = cmp.Or(l.Workers, min(4*runtime.GOMAXPROCS(0), maxWorkers))
 	if d.InCapsule < 0 || d.Solicitor != nil {
 		d.InCapsule = 0
 	}
@@ -119,13 +120,6 @@ func (c *Config) withDefaults() (*Config, error) {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &d, d.check()
-}
-
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
 }
 
 func (c *Config) check() error {
