@@ -2,8 +2,10 @@
 package contest
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
@@ -147,4 +149,16 @@ func (x *Contest) Compare(all ...*Contender) error {
 		}
 	}
 	return nil
+}
+
+// Ends close what was opened for a measurement, the last one first.
+type Ends []func() error
+
+// Close calls all of them.
+func (e Ends) Close() error {
+	errs := make([]error, 0, len(e))
+	for _, end := range slices.Backward(e) {
+		errs = append(errs, end())
+	}
+	return errors.Join(errs...)
 }

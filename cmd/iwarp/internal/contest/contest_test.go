@@ -2,6 +2,7 @@ package contest
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,4 +46,19 @@ func TestFailures(t *testing.T) {
 	x := &Contest{Pairs: 1, Usage: none}
 	require.ErrorIs(t, x.Compare(&Contender{Run: func(int) error { return nil }}), errBroken)
 	require.ErrorIs(t, x.Compare(&Contender{Run: func(int) error { return errBroken }}), errBroken)
+}
+
+// TestEndsCloseTheLastOneFirst, and all of them.
+func TestEndsCloseTheLastOneFirst(t *testing.T) {
+	var closed []int
+	var all Ends
+	for i := range 3 {
+		all = append(all, func() error {
+			closed = append(closed, i)
+			return fmt.Errorf("end %d", i)
+		})
+	}
+	require.EqualError(t, all.Close(), "end 2\nend 1\nend 0")
+	require.Equal(t, []int{2, 1, 0}, closed)
+	require.NoError(t, Ends{}.Close())
 }

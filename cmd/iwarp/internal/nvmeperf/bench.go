@@ -88,15 +88,10 @@ func (b *bench) tell(all ...*contest.Contender) {
 // A stand is what a measurement needs, until close.
 type stand struct {
 	b    *bench
-	ends []func() error
+	ends contest.Ends
 }
 
-func (s *stand) close() (err error) {
-	for i := len(s.ends) - 1; i >= 0; i-- {
-		err = errors.Join(err, s.ends[i]())
-	}
-	return err
-}
+func (s *stand) close() error { return s.ends.Close() }
 
 func (s *stand) later(f func() error) { s.ends = append(s.ends, f) }
 

@@ -31,16 +31,11 @@ var (
 // A stand is what a comparison needs, until close.
 type stand struct {
 	b     *bench
-	ends  []func() error
+	ends  contest.Ends
 	conts []*contest.Contender
 }
 
-func (s *stand) close() (err error) {
-	for i := len(s.ends) - 1; i >= 0; i-- {
-		err = errors.Join(err, s.ends[i]())
-	}
-	return err
-}
+func (s *stand) close() error { return s.ends.Close() }
 
 // open opens a service until close.
 func (s *stand) open(what *service) (string, error) {
