@@ -145,9 +145,12 @@ var table = map[string]rule{
 	},
 	// Both tools read the list of planted defects.
 	"internal/conformance": {ours: []string{"internal/mutate/list"}},
-	"internal/mutate":      {ours: []string{"internal/mutate/list"}},
-	"internal/arch":        {tests: []string{"internal/arch/measure"}},
-	"internal/arch/shape":  {ours: []string{"internal/arch/measure"}},
+	"internal/mutate":      {ours: []string{"internal/flagsonly", "internal/mutate/list"}},
+	// They are tools that take no arguments, as the one before.
+	"internal/coverage":        {ours: []string{"internal/flagsonly"}},
+	"internal/release/install": {ours: []string{"internal/flagsonly"}},
+	"internal/arch":            {tests: []string{"internal/arch/measure"}},
+	"internal/arch/shape":      {ours: []string{"internal/arch/measure"}},
 	// It is an LLP for tests.
 	"internal/recordpipe": {ours: []string{"transport", "internal/raceorder"}},
 	"internal/sealtest":   {ours: []string{"transport"}},

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -40,21 +37,4 @@ func TestProfilesAreMerged(t *testing.T) {
 	require.Equal(t, []string{"m/a.go:12.2,12.3"}, p.missing())
 	require.ErrorContains(t, p.add("mode: set\nnonsense"), "line 2")
 	require.ErrorContains(t, p.add("m/a.go:1.1,2.2 two 1"), "line 1")
-}
-
-// TestArgumentsAreRefused: flags behind one would not be looked at. The program runs in a process of its own.
-func TestArgumentsAreRefused(t *testing.T) {
-	const child = "COVERAGE_TEST_IS_CHILD"
-	if os.Getenv(child) != "" {
-		os.Args = []string{"coverage", "foo"}
-		main()
-		return
-	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestArgumentsAreRefused$")
-	cmd.Env = append(os.Environ(), child+"=1")
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	_ = cmd.Run() // it fails
-	require.Equal(t, 2, cmd.ProcessState.ExitCode())
-	require.Contains(t, errs.String(), "there are no arguments")
 }

@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/goiwarp/iwarp/internal/flagsonly"
 )
 
 const module = "github.com/goiwarp/iwarp"
@@ -26,11 +28,7 @@ var packages = []string{"mpa", "ddp", "rdmap", "stag", "commit", "transport/sctp
 func main() {
 	floor := flag.Float64("floor", 90, "`percent` of the statements of each package")
 	lines := flag.Bool("lines", false, "list what is not executed")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "coverage: %q: there are no arguments\n", flag.Args())
-		os.Exit(2)
-	}
+	flagsonly.Parse("coverage")
 	if err := run(os.Stdout, *floor, *lines); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

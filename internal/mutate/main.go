@@ -28,6 +28,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/flagsonly"
 	"github.com/goiwarp/iwarp/internal/mutate/list"
 )
 
@@ -36,11 +37,7 @@ func main() {
 	seed := flag.Uint64("seed", 1, "`seed` of the sample")
 	show := flag.Bool("list", false, "list the mutations and end")
 	run := flag.String("run", "", "run only the mutations whose whole id matches this `regexp`")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "mutate: %q: there are no arguments\n", flag.Args())
-		os.Exit(2)
-	}
+	flagsonly.Parse("mutate")
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ok, err := mutate(ctx, os.Stdout, options{sample: *n, seed: *seed, list: *show, id: *run})

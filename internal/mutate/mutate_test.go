@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -173,21 +172,4 @@ func TestRunnerTellsTheVerdictsApart(t *testing.T) {
 	require.Contains(t, results["MPA-1d"].output, "did not run")
 	require.Contains(t, results["MPA-1e"].output, "fails without the mutation")
 	require.Contains(t, results["MPA-1f"].output, "does not occur")
-}
-
-// TestArgumentsAreRefused: flags behind one would not be looked at. The program runs in a process of its own.
-func TestArgumentsAreRefused(t *testing.T) {
-	const child = "MUTATE_TEST_IS_CHILD"
-	if os.Getenv(child) != "" {
-		os.Args = []string{"mutate", "foo", "-list"}
-		main()
-		return
-	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestArgumentsAreRefused$")
-	cmd.Env = append(os.Environ(), child+"=1")
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	_ = cmd.Run() // it fails
-	require.Equal(t, 2, cmd.ProcessState.ExitCode())
-	require.Contains(t, errs.String(), "there are no arguments")
 }

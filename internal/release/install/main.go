@@ -7,7 +7,7 @@
 // that version. So the module must be one that Go accepts, and its go.mod must suffice without go.sum and replacements.
 //
 // The dependencies come from the module cache of the user, where go.sum has verified them; with -network they come from
-// where they are published, and are verified by the checksum database.
+// where they are published, and are verified by the checksum database. A wrong call ends with 2.
 package main
 
 import (
@@ -19,6 +19,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/goiwarp/iwarp/internal/flagsonly"
 )
 
 const (
@@ -29,7 +31,7 @@ const (
 
 func main() {
 	network := flag.Bool("network", false, "take the dependencies from where they are published")
-	flag.Parse()
+	flagsonly.Parse("install")
 	printed, err := install(context.Background(), ".", *network)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "install:", err)
