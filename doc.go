@@ -178,8 +178,8 @@
 //
 // The first error ends a QP. If this side has found it, a Terminate message reports it to the
 // peer. All incomplete work is flushed. Every error that the QP returns from then on wraps
-// net.ErrClosed and the first cause, which errors.As finds: a [TerminateError] of either
-// direction, or an error of the connection.
+// net.ErrClosed, and as soon as [QP.Err] has it the first cause, which errors.As finds: a
+// [TerminateError] of either direction, or an error of the connection.
 //
 // [QP.Close] refuses new posts, completes the work that is queued and the RDMA Reads of the
 // peer, ends the connection, and flushes the receive queue, within Config.CloseTimeout. The
