@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -82,13 +83,14 @@ func TestCMT_10_28_MalformedRequest(t *testing.T) {
 	}
 }
 
-func TestCMT_9_RegionLimit(t *testing.T) {
+func TestCMT_9_13_RegionLimit(t *testing.T) {
 	c := converse(t, nil)
 	r, _ := c.region(nil)
-	one := part(r, 0, 1)
-	c.sends("as many regions as were offered", requestOf(1, ask(1, one, one, one, one).then(r.STag(), r.BaseTO(), 0)))
+	four := []Region{part(r, 8, 1), part(r, 16, 2), part(r, 24, 3), part(r, 32, 4)}
+	c.sends("as many regions as were offered", requestOf(1, ask(1, four...).then(r.STag(), r.BaseTO(), 0)))
 	c.wantAnswer("are served", 1, 1, 0)
-	more := ask(2, one, one, one, one, one).then(r.STag(), r.BaseTO(), 0)
+	require.Equal(t, []Range{{8, 1}, {16, 2}, {24, 3}, {32, 4}, {0, 8}}, c.media.flushed, "each of them, and the follow-on")
+	more := ask(2, append(four, part(r, 40, 5))...).then(r.STag(), r.BaseTO(), 0)
 	c.wantRefused("more do not fit the buffer", transport.DDPTooLong, requestOf(2, more))
 }
 
@@ -129,15 +131,18 @@ func TestCMT_28_34_35_36_37_38_39_ProtectionErrors(t *testing.T) {
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			c := converse(t, nil)
-			good, _ := c.region(nil)
-			c.wantRefused("ends the stream", x.code, requestOf(1, ask(1, part(good, 0, 8), x.bad(c))))
-			require.Empty(t, c.media.flushed, "all is checked before anything is flushed")
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			require.NoError(t, c.table.Invalidate(ctx, good), "nothing stays pinned")
+			for _, ahead := range []int{1, 3} {
+				c := converse(t, nil)
+				good, _ := c.region(nil)
+				regions := append(slices.Repeat([]Region{part(good, 0, 8)}, ahead), x.bad(c))
+				c.wantRefused("ends the stream, in whichever place", x.code, requestOf(1, ask(1, regions...)))
+				require.Empty(t, c.media.flushed, "all is checked before anything is flushed")
+				require.NoError(t, c.table.Invalidate(ctx, good), "nothing stays pinned")
+			}
 
-			c = converse(t, nil)
+			c := converse(t, nil)
 			good, mem := c.region(nil)
 			bad := x.bad(c)
 			c.wantRefused("a follow-on is checked likewise", x.code,
