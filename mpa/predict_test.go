@@ -212,3 +212,40 @@ func TestPredictedOctetsAreVerified(t *testing.T) {
 		}
 	}
 }
+
+// TestMPA_33_44_84_CorruptPredictedFPDU: one read brings two predicted FPDUs and one that was not predicted.
+func TestMPA_33_44_84_CorruptPredictedFPDU(t *testing.T) {
+	const n = 10_000
+	ref := reference{crc: true}
+	segment := func(sink, off int) []byte {
+		head := (&predicter{}).head(sink, off)
+		return ref.stream(append(head[:], octets(n)...))
+	}
+	for corrupt := range 2 {
+		var usual, read []byte
+		for i := range 10 { // enough to make the next read a scattered one
+			usual = append(usual, segment(0, i*n)...)
+		}
+		for i := range 2 {
+			fpdu := segment(1, i*n)
+			if i == corrupt {
+				fpdu[n/2] ^= 1
+			}
+			read = append(read, fpdu...)
+		}
+		read = append(read, ref.stream(octets(40))...)
+		s := &scattered{script: script{reads: [][]byte{usual, read}}}
+		e := &predicter{t: t, sinks: [][]byte{make([]byte, 10*n), make([]byte, 2*n)}}
+		c := newConn(s, Options{}, &Terms{CRC: true})
+		err := c.Receive(e, transport.NoWait)
+		for err == nil {
+			err = c.Receive(e, transport.NoWait)
+		}
+		requireFault(t, transport.MPACRC, err, "FPDU %d is corrupt", corrupt)
+		require.NotZero(t, s.scatters, "it was predicted")
+		require.Equal(t, [2]int{1, corrupt * n}, [2]int{e.turn, e.got}, "what came before it is delivered, and no more of the message")
+		require.Empty(t, e.strange, "nor what came behind it")
+		require.Equal(t, err, c.Receive(e, transport.NoWait), "which is told again")
+		require.Empty(t, e.strange)
+	}
+}

@@ -37,11 +37,13 @@ func TestMPA_1_8_22_43_OneULPDUPerFPDU(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, mixed(), got, "the boundaries are kept and nothing but ULPDUs handed up, Markers %t", markers)
 
-		r = reference{markers: markers, crc: true}
-		two := [][]byte{octets(502), octets(20)} // with Markers, the first CRC field stands just before one
-		got, err = decoded(&decoder{markers: markers, crc: true}, r.stream(two...))
-		require.NoError(t, err)
-		require.Equal(t, two, got, "a boundary at a Marker, Markers %t", markers)
+		for _, n := range []int{502, 1007} { // with Markers, the first CRC field stands just before the second or third one
+			r = reference{markers: markers, crc: true}
+			two := [][]byte{octets(n), octets(20)}
+			got, err = decoded(&decoder{markers: markers, crc: true}, r.stream(two...))
+			require.NoError(t, err)
+			require.Equal(t, two, got, "a boundary at a Marker, Markers %t", markers)
+		}
 	}
 }
 
@@ -217,6 +219,13 @@ func TestMPA_82_MarkerThatDisagreesIsCode3(t *testing.T) {
 			requireFault(t, transport.MPAMarker, err, "a Marker %d octets off, CRC %t", off, crc)
 			require.Len(t, got, 1, "the FPDU before it was good")
 		}
+	}
+	for _, at := range []int{512, 1024} { // the second and the third Marker of an FPDU
+		r := reference{markers: true}
+		wire := r.stream(octets(1200))
+		wire[at+3] ^= 4
+		_, err := decoded(&decoder{markers: true}, wire)
+		requireFault(t, transport.MPAMarker, err, "the Marker at octet %d alone is wrong", at)
 	}
 	r := reference{markers: true, crc: true, pointer: 8}
 	_, err := decoded(&decoder{markers: true, crc: true}, r.stream(octets(20)))

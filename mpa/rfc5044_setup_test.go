@@ -70,12 +70,13 @@ func TestMPA_51_58_59_63_71_76_81_83_MalformedRequestClosesTheConnection(t *test
 	}
 }
 
-func TestMPA_53_67_74_81_83_MalformedReplyClosesTheConnection(t *testing.T) {
+func TestMPA_53_58_67_74_81_83_MalformedReplyClosesTheConnection(t *testing.T) {
 	for what, reply := range map[string]string{
 		"a Request: both are initiators": keyReq + "40010000",
 		"another protocol":               "48545450 2f312e31 20343030 20426164 0d0a0d0a",
 		"revision 0":                     keyRep + "c0000000",
 		"revision 2 to revision 1":       keyRep + "50020004 00000000",
+		"revision 2, and not enhanced":   keyRep + "40020000",
 		"revision 3":                     keyRep + "40030000",
 		"513 octets of private data":     keyRep + "40010201",
 	} {
@@ -427,9 +428,11 @@ func TestMPA_70_ResponderIsFencedUntilAnFPDUWasValidated(t *testing.T) {
 		p.want("R2", unhex(t, frameR2))
 		r := accepted()
 		require.NoError(t, r.err)
-		require.True(t, r.conn.Append(octets(20), nil, true))
-		require.ErrorIs(t, r.conn.Flush(false), transport.ErrFenced)
-		require.ErrorIs(t, r.conn.Flush(true), transport.ErrFenced, "it does not wait either")
+		for _, payload := range [][][]byte{nil, {octets(4096)}} { // nothing, and what is lent
+			require.True(t, r.conn.Append(octets(20), payload, false))
+			require.ErrorIs(t, r.conn.Flush(false), transport.ErrFenced)
+			require.ErrorIs(t, r.conn.Flush(true), transport.ErrFenced, "it does not wait either")
+		}
 		ref := reference{crc: true}
 		first := ref.stream(octets(30))
 		p.send(first[:20])
@@ -443,7 +446,7 @@ func TestMPA_70_ResponderIsFencedUntilAnFPDUWasValidated(t *testing.T) {
 		c.stop = func() bool { return len(c.ulpdus) == 1 }
 		require.NoError(t, receive(r.conn, c))
 		back := reference{markers: true, crc: true}
-		p.want("what was queued, with its Marker", back.stream(octets(20)))
+		p.want("what was queued, with its Markers", back.stream(octets(20), append(octets(20), octets(4096)...)))
 	})
 }
 
