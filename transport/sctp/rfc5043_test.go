@@ -300,6 +300,16 @@ func TestSCTP_21_22_28_61_63_REG_11_OtherSequencesEndTheSession(t *testing.T) {
 			})
 		}
 	})
+	t.Run("a plain Accept in answer to an Enhanced Initiate", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.in <- sentMessage{17, octets("0000 0002")}
+			_, _, err := Connect(context.Background(), f, Options{}, 1, 1, nil)
+			require.ErrorAs(t, err, new(*ViolationError))
+			f.wantSent(t, "17 0000 0005 0001 0001", "17 0001 0004")
+			close(f.lost)
+		})
+	})
 	t.Run("in place of an Initiate", func(t *testing.T) {
 		for _, says := range []sentMessage{
 			{17, octets("0000 0002")},
