@@ -74,6 +74,22 @@ func TestDDP_66_OnlyTheMessageThatIsDue(t *testing.T) {
 	c.wantFault("MSN 1 was delivered", transport.DDPMSNRange, untagged(true, 0, 1, 0, nil))
 }
 
+// TestDDP_66_EarlySegmentOfAMessageWithoutABuffer: it is judged in its turn, and until then it touches no
+// buffer of another message.
+func TestDDP_66_EarlySegmentOfAMessageWithoutABuffer(t *testing.T) {
+	for _, msn := range []MSN{0, 2, 1 + 1<<8, 1 + 1<<16, 1 + 1<<31} {
+		c := converse(t, 4)
+		buf := make([]byte, 8)
+		c.post(0, buf)
+		require.NoError(t, c.s.Segment(1, untagged(true, 0, msn, 0, []byte("early"))))
+		require.Equal(t, make([]byte, 8), buf, "MSN %d has no buffer", msn)
+		err := c.s.Segment(0, untagged(false, 0, 1, 0, []byte("one")))
+		_ = c.isFault("MSN 1 is due", transport.DDPMSNRange, err)
+		require.Equal(t, "one\x00\x00\x00\x00\x00", string(buf))
+		require.Empty(t, c.delivered)
+	}
+}
+
 func TestDDP_67_68_OffsetAndEndMustBeInTheBuffer(t *testing.T) {
 	for _, at := range []struct {
 		that string
