@@ -163,7 +163,8 @@ func TestVERBS_26_BindThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestInvalidBind(t *testing.T) {
+// TestVERBS_26_90_InvalidBind: what is wrong by itself is refused when it is posted.
+func TestVERBS_26_90_InvalidBind(t *testing.T) {
 	k, another := newTalk(t, iwarp.QPConfig{}, nil), newSide(t, nil)
 	_, mr := k.register(8, lendable, nil)
 	_, theirs := another.register(8, lendable, nil)

@@ -168,6 +168,29 @@ func TestRDMAP_57_CompletionOfAReceive(t *testing.T) {
 	})
 }
 
+// TestRDMAP_51_57_VERBS_77_SolicitedSendsOfOneRead: each of the messages that come together has its event.
+func TestRDMAP_51_57_VERBS_77_SolicitedSendsOfOneRead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1}, iwarp.RecvWR{ID: 2}, iwarp.RecvWR{ID: 3}))
+		k.p.Send(
+			wiretest.Untagged(0x41, 0x45, 0, 0, 1, 0, ""),
+			wiretest.Untagged(0x41, 0x45, 0, 0, 2, 0, ""),
+			wiretest.Untagged(0x41, 0x43, 0, 0, 3, 0, ""))
+		var wcs [3]iwarp.WC
+		n, err := k.cq.WaitSolicited(testContext(t), wcs[:])
+		require.NoError(t, err)
+		for n < len(wcs) { // what has come since
+			wcs[n] = k.completes(k.cq, 1)[0]
+			n++
+		}
+		for i, flags := range []iwarp.Flags{iwarp.Solicited, iwarp.Solicited, 0} {
+			require.Equal(t, iwarp.WC{ID: uint64(i + 1), QP: k.qp, Op: iwarp.OpRecv, Flags: flags}, wcs[i])
+		}
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
 // TestVERBS_41_74_75_AttributionOfATerminate: the peer's Terminate names the request that it is
 // about, by its MSN; that one gets the reason, all others are flushed.
 func TestVERBS_41_74_75_AttributionOfATerminate(t *testing.T) {

@@ -115,6 +115,7 @@ var operations = []func(*testing.T){
 	TestVERBS_67_ReadWithoutORD,
 	TestRDMAP_100_ARCH_29_ReceiveImpliesEarlierWrites,
 	TestRDMAP_57_CompletionOfAReceive,
+	TestRDMAP_51_57_VERBS_77_SolicitedSendsOfOneRead,
 	TestVERBS_41_74_75_AttributionOfATerminate,
 
 	// peer_conversation_test.go
