@@ -106,7 +106,8 @@ func (q *untaggedQueue) buffer(h *UntaggedHeader, turn bool) ([]stag.Span, error
 }
 
 // isDue refuses a message other than the one that is due. One that is further on
-// may have a buffer too, but then the sender has left a message out or unfinished.
+// may have a buffer too, but then the sender has left a message out or unfinished:
+// it sends messages in their order (RFC 5041 section 5.3).
 func (q *untaggedQueue) isDue(msn MSN) error {
 	if msn != q.due {
 		return transport.Faultf(transport.DDPMSNRange, "QN %d: MSN %d where %d is due", q.qn, msn, q.due)
