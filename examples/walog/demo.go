@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 // A child is a target in a process of its own.
@@ -60,6 +62,9 @@ func (c *child) kill() {
 
 // demo writes a log to three targets, loses one on the way, and has it back.
 func demo(ctx context.Context, o *options, out io.Writer) error {
+	if o.records < 3 {
+		return program.UsageError("the demo takes three records or more: one without target 3")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	targets := make([]*child, len(demoFiles))
@@ -78,14 +83,16 @@ func demo(ctx context.Context, o *options, out io.Writer) error {
 	}
 	defer func() { _ = w.close() }()
 
-	lost, back := o.records/3, 2*o.records/3
+	lost, back, killed := o.records/3, 2*o.records/3, make(chan struct{})
 	began := time.Now()
 	err = write(ctx, w, o, func(done int) error {
 		switch done {
 		case lost:
 			targets[2].kill()
 			fmt.Fprintf(out, "%d records: target 3 is killed\n", done)
+			close(killed)
 		case back:
+			<-killed // by another goroutine, which may not have come so far
 			t, err := spawn(ctx, addrs[2], targets[2].path, o.file)
 			if err != nil {
 				return err
@@ -114,7 +121,7 @@ func demo(ctx context.Context, o *options, out io.Writer) error {
 }
 
 // write has o.writers goroutines append o.records records, one at a time each. at is called
-// once for each number of records that have been written.
+// once for each number of records that have been written, by any of them and at the same time.
 func write(ctx context.Context, w *writer, o *options, at func(done int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

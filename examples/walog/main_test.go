@@ -49,7 +49,7 @@ func TestCompare(t *testing.T) {
 func TestFilesOfAnEarlierRun(t *testing.T) {
 	dir := t.TempDir()
 	for command, first := range map[string]string{"demo": "log0", "compare": "pushed"} {
-		args := []string{command, "-records", "10", "-writers", "1", "-dir", dir}
+		args := []string{command, "-records", "10", "-dir", dir}
 		require.NoError(t, run(testContext(t), args, io.Discard))
 		before, err := os.ReadFile(filepath.Join(dir, first))
 		require.NoError(t, err)
@@ -67,6 +67,7 @@ func TestUsage(t *testing.T) {
 		{"target"},
 		{"target", "-file-size", "4294967296", filepath.Join(t.TempDir(), "log")},
 		{"demo", "-records", "0"},
+		{"demo", "-records", "2"},
 		{"demo", "-records", "100000000"},
 		{"demo", "-size", "16", "-records", "576460752303423488"},
 		{"compare", "-records", "9223372036854775807"},
