@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+
+	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
 // ErrExhausted matches the error of a call that has failed because the process or the system has
@@ -15,11 +17,11 @@ var ErrExhausted = errors.New("out of resources")
 func Exhausted(err error) error {
 	var what string
 	switch {
-	case errors.Is(err, syscall.EMFILE):
+	case sockerr.Is(err, syscall.EMFILE):
 		what = "the process has no file descriptor left" + fileLimit()
 	case errors.Is(err, syscall.ENFILE):
 		what = "the system has no file descriptor left"
-	case errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
+	case sockerr.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
 		what = "the system has no memory left for sockets"
 	default:
 		return err

@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
 // TapOptions describe how a tapped connection appears in its capture. The zero value is
@@ -90,7 +92,7 @@ func (t *tap) Read(p []byte, wait Wait) (int, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		t.rec.fin(t.rec.remote)
-	case errors.Is(err, syscall.ECONNRESET):
+	case sockerr.Is(err, syscall.ECONNRESET):
 		t.rec.rst(t.rec.remote)
 	}
 	return n, err

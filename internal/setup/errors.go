@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/internal/sockerr"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
@@ -60,7 +61,7 @@ func (m *Manager) failure(err error, s lack) error {
 		return err
 	case here:
 		return errtext.Reword(err, "the connection was closed on this side")
-	case errors.Is(err, mpa.ErrNoReply), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, mpa.ErrNoReply), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), sockerr.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		text := "the peer closed the connection before it sent " + s.missing
 		if s.tls != "" && s.initiator {
 			text += "; it may expect TLS (" + s.tls + ")"
@@ -89,7 +90,7 @@ func tlsError(err error) error {
 	switch {
 	case errors.As(err, &record):
 		return tlsFailure{fmt.Errorf("TLS handshake: the peer does not use TLS: %w", err)}
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, io.ErrUnexpectedEOF), sockerr.Is(err, syscall.ECONNRESET):
 		return tlsFailure{fmt.Errorf("TLS handshake: the peer closed the connection; it may not use TLS: %w", err)}
 	}
 	return tlsFailure{fmt.Errorf("TLS handshake: %w", err)}

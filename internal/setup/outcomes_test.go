@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,17 @@ func TestEachFailureHasACause(t *testing.T) {
 		{errors.New("anything"), counters.CauseOther},
 	} {
 		require.Equal(t, c.want, m.causeOf(fmt.Errorf("wrapped: %w", c.err)), "%v", c.err)
+	}
+}
+
+// TestResetIsTheEndOfThePeer: on Windows it has a number of its own.
+func TestResetIsTheEndOfThePeer(t *testing.T) {
+	m := &Manager{}
+	for _, reset := range []error{syscall.ECONNRESET, syscall.Errno(10054)} {
+		err := &net.OpError{Op: "read", Err: os.NewSyscallError("read", reset)}
+		require.ErrorContains(t, tlsError(err), "the peer closed the connection; it may not use TLS")
+		lost := &transport.Fault{Code: transport.MPAConnectionLost, Err: err}
+		require.EqualError(t, m.failure(lost, lack{missing: "an MPA Reply"}), "the peer closed the connection before it sent an MPA Reply")
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
 // acceptPause is the time until the next try where the process had no file descriptor left.
@@ -16,7 +18,7 @@ const acceptPause = 100 * time.Millisecond
 func Accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 	for {
 		c, err := l.Accept()
-		if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
+		if !sockerr.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
 			return c, err
 		}
 		select {

@@ -73,6 +73,9 @@ func TestCauses(t *testing.T) {
 		{&iwarp.TerminateError{Layer: 0, Type: 1, Code: 2, Remote: true}, Unconnected, "whether tool serve still runs there"},
 		{&transport.Fault{Code: transport.MPAConnectionLost, Err: io.EOF}, Unconnected, "whether tool serve still runs there"},
 		{syscall.ECONNRESET, Unconnected, "whether tool serve still runs there"},
+		{syscall.Errno(10054), Unconnected, "whether tool serve still runs there"}, // as Windows has it
+		{syscall.Errno(10061), Unconnected, "start the server (tool serve)"},
+		{syscall.Errno(10048), Failed, "choose another port"},
 		{fmt.Errorf("%w: nothing", ErrUnconnected), Unconnected, "tool work: no connection: nothing"},
 		{fs.ErrNotExist, Failed, "file does not exist"},
 	} {

@@ -16,6 +16,7 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/internal/sockerr"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
@@ -51,7 +52,7 @@ type cause struct {
 func oneOf(targets ...error) func(error) bool {
 	return func(err error) bool {
 		for _, t := range targets {
-			if errors.Is(err, t) {
+			if sockerr.Is(err, t) {
 				return true
 			}
 		}
@@ -85,7 +86,7 @@ func isEnd(err error) bool {
 	}
 	f := (*transport.Fault)(nil)
 	lost := errors.As(err, &f) && f.Code == transport.MPAConnectionLost
-	return !errors.As(err, new(*fs.PathError)) && (lost || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
+	return !errors.As(err, new(*fs.PathError)) && (lost || errors.Is(err, net.ErrClosed) || sockerr.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
 }
 
 // isForeign is whether the peer has not answered as MPA has it. Package iwarp has words for that, and no error to match.

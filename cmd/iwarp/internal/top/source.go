@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
+	"github.com/goiwarp/iwarp/internal/sockerr"
 	"github.com/goiwarp/iwarp/monitor"
 )
 
@@ -71,7 +72,7 @@ func (s *source) close() { s.client.CloseIdleConnections() }
 func (s *source) first(ctx context.Context, timeout time.Duration) (*monitor.State, error) {
 	for until := time.Now().Add(startTime); ; {
 		state, err := s.fetch(ctx, timeout)
-		if !errors.Is(err, syscall.ECONNREFUSED) || !time.Now().Before(until) {
+		if !sockerr.Is(err, syscall.ECONNREFUSED) || !time.Now().Before(until) {
 			return state, err
 		}
 		select {

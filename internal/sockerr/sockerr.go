@@ -1,0 +1,34 @@
+// Package sockerr compares the errors of sockets with those of package syscall, on every system.
+package sockerr
+
+import (
+	"errors"
+	"syscall"
+)
+
+// winsock has the numbers of Windows for such errors. Those that package syscall has for them there are its own:
+// no call returns them. On other systems no error has these numbers.
+var winsock = map[syscall.Errno]syscall.Errno{
+	syscall.EACCES:          10013,
+	syscall.EMFILE:          10024,
+	syscall.ENOPROTOOPT:     10042,
+	syscall.EPROTONOSUPPORT: 10043,
+	syscall.EOPNOTSUPP:      10045,
+	syscall.EADDRINUSE:      10048,
+	syscall.EADDRNOTAVAIL:   10049,
+	syscall.ENETUNREACH:     10051,
+	syscall.ECONNRESET:      10054,
+	syscall.ENOBUFS:         10055,
+	syscall.ECONNREFUSED:    10061,
+	syscall.EHOSTUNREACH:    10065,
+}
+
+// Is is errors.Is, except that an error of a call of Windows matches the error of package syscall that has its meaning.
+func Is(err, target error) bool {
+	if errors.Is(err, target) {
+		return true
+	}
+	e, _ := target.(syscall.Errno) //nolint:errorlint // it is what is compared with
+	number, ok := winsock[e]
+	return ok && errors.Is(err, number)
+}
