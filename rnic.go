@@ -63,8 +63,8 @@ type Config struct {
 	// acknowledges neither data, nor probes of its closed window, nor keep-alive probes. The
 	// default is 15 s; a negative value means the default of the operating system, and over SCTP
 	// 15 s as well. A peer that acknowledges but does not read has not vanished; that state may
-	// last as long as the peer's own RNRWait allows. For systems other than Linux, and for the
-	// build tag purego, see [transport.SetPeerTimeout].
+	// last as long as the peer's own RNRWait allows. For systems other than Linux, the
+	// build tag purego and Multipath TCP, see [transport.SetPeerTimeout].
 	PeerTimeout time.Duration
 	// CloseTimeout limits how long QP.Close waits for outstanding work and for the end of the
 	// peer's half. The default is 5 s.

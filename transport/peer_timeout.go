@@ -3,7 +3,10 @@ package transport
 import (
 	"errors"
 	"net"
+	"syscall"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
 // SetPeerTimeout bounds how long the loss of a peer goes unnoticed that has vanished without
@@ -23,7 +26,11 @@ import (
 //   - Linux without a Poller, which includes the build tag purego: TCP_USER_TIMEOUT. It also
 //     counts the time during which the peer's window is closed, and so ends a connection
 //     whose peer reads nothing for d.
-//   - Elsewhere: the system's own limit of retransmissions, in general some minutes.
+//   - Elsewhere, and for a connection of Multipath TCP: the system's own limit of
+//     retransmissions, in general some minutes.
+//
+// Where the system has no such times for the keep-alive probes of a connection, as OpenBSD, it
+// sends them at its own, which may be hours apart.
 //
 // SetPeerTimeout applies to TCP, and to TLS over TCP. It does nothing for any other
 // connection: the peer of a [Pipe] cannot vanish, and a net.Conn of another type must bound
@@ -31,11 +38,24 @@ import (
 func SetPeerTimeout(c net.Conn, d time.Duration) error {
 	switch c := c.(type) {
 	case *net.TCPConn:
-		return errors.Join(c.SetKeepAliveConfig(keepAlive(d)), setUserTimeout(c, d))
+		return errors.Join(setKeepAlive(c, keepAlive(d)), setUserTimeout(c, d))
 	case interface{ NetConn() net.Conn }: // a *tls.Conn
 		return SetPeerTimeout(c.NetConn(), d)
 	}
 	return nil
+}
+
+// setKeepAlive sets the probes of a connection, or only turns them on or off where they have no times.
+func setKeepAlive(c *net.TCPConn, k net.KeepAliveConfig) error {
+	if err := c.SetKeepAliveConfig(k); !unsupported(err) {
+		return err
+	}
+	return c.SetKeepAlive(k.Enable)
+}
+
+// unsupported tells that a socket has no such option.
+func unsupported(err error) bool {
+	return sockerr.Is(err, syscall.ENOPROTOOPT) || sockerr.Is(err, syscall.EOPNOTSUPP)
 }
 
 // keepAlive divides d into whole seconds: the first third passes without probes, and probes

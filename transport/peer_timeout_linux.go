@@ -10,7 +10,7 @@ import (
 )
 
 // setUserTimeout bounds how long data may stay unacknowledged; 0 restores the bound of the
-// system.
+// system. A socket of Multipath TCP has that alone.
 func setUserTimeout(c *net.TCPConn, d time.Duration) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -24,7 +24,7 @@ func setUserTimeout(c *net.TCPConn, d time.Duration) error {
 	err = raw.Control(func(fd uintptr) {
 		optErr = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(ms))
 	})
-	if err != nil {
+	if err != nil || unsupported(optErr) {
 		return err
 	}
 	return os.NewSyscallError("setsockopt", optErr)

@@ -24,6 +24,39 @@ func TestPeerTimeoutReachesTheSocket(t *testing.T) {
 	require.ErrorIs(t, SetPeerTimeout(a, time.Second), net.ErrClosed, "a closed connection has no options")
 }
 
+// TestPeerTimeoutOfASocketWithoutItsOptions: that is no failure. A socket of Multipath TCP has no TCP_USER_TIMEOUT, and one of
+// OpenBSD no times of keep-alive probes; a Unix socket stands for both.
+func TestPeerTimeoutOfASocketWithoutItsOptions(t *testing.T) {
+	a, b := tcpPair(t)
+	defer a.Close()
+	defer b.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(pair[1])
+	raw, err := a.(*net.TCPConn).SyscallConn()
+	require.NoError(t, err)
+	var keepAlive int
+	onSocket := func(f func(fd int) error) {
+		require.NoError(t, raw.Control(func(fd uintptr) { err = f(int(fd)) }))
+		require.NoError(t, err)
+	}
+	probes := func(fd int) (err error) {
+		keepAlive, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE)
+		return err
+	}
+	onSocket(func(fd int) error { return unix.Dup3(pair[0], fd, unix.O_CLOEXEC) })
+	require.NoError(t, unix.Close(pair[0]))
+	require.ErrorIs(t, a.(*net.TCPConn).SetKeepAliveConfig(net.KeepAliveConfig{Enable: true}), unix.EOPNOTSUPP, "it has no times")
+	onSocket(func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 0) })
+
+	require.NoError(t, SetPeerTimeout(a, 15*time.Second), "there is no such bound")
+	onSocket(probes)
+	require.Equal(t, 1, keepAlive, "probes come at times of the system")
+	require.NoError(t, SetPeerTimeout(a, 0))
+	onSocket(probes)
+	require.Zero(t, keepAlive, "probes end")
+}
+
 // wantOptions holds the options of a socket against what is wanted; where there is
 // no keep-alive its times do not matter.
 func wantOptions(t *testing.T, c net.Conn, userTimeout, keepAlive, idle, interval int) {

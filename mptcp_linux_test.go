@@ -1,0 +1,50 @@
+package iwarp_test
+
+import (
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// TestConnectionOfMultipathTCP: package net listens so by default, and the peer that dials it decides whether it is used. Its socket
+// has no TCP_USER_TIMEOUT.
+func TestConnectionOfMultipathTCP(t *testing.T) {
+	ctx := testContext(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	var d net.Dialer
+	d.SetMultipathTCP(true)
+	a, err := d.DialContext(ctx, "tcp", l.Addr().String())
+	require.NoError(t, err)
+	b, err := l.Accept()
+	require.NoError(t, err)
+	if multipath, _ := b.(*net.TCPConn).MultipathTCP(); !multipath {
+		_, _ = a.Close(), b.Close()
+		t.Skip("the kernel has no Multipath TCP, or does not use it (net.mptcp.enabled)")
+	}
+	client, server := newSide(t, nil), newSide(t, nil)
+	accepted := make(chan error, 1)
+	go func() {
+		cr, err := server.rnic.Server(ctx, b, nil)
+		if err == nil {
+			server.qp, err = cr.Accept(ctx, &iwarp.QPConfig{PD: server.pd})
+		}
+		accepted <- err
+	}()
+	client.qp, err = client.rnic.Client(ctx, a, &iwarp.QPConfig{PD: client.pd})
+	require.NoError(t, err)
+	require.NoError(t, <-accepted)
+	const n = 1 << 20
+	from, src := client.register(n, stag.LocalWrite, nil)
+	to, dst := server.register(n, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
+	fillRandom(from)
+	require.NoError(t, client.qp.RDMAWrite(ctx, dst.Advertise(0, n), src.Slice(0, n)))
+	require.NoError(t, client.qp.RDMARead(ctx, src.Slice(0, 1), dst.Advertise(0, 1)), "all is placed")
+	require.Equal(t, from, to)
+	require.NoError(t, client.qp.Close())
+}
