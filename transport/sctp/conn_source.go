@@ -23,8 +23,8 @@ func Source(to netip.Addr) (netip.Addr, bool) {
 
 // Resolve finds the IP address that a host stands for. Of a name that has several it is the first one
 // of IPv4 that there is a way to, if there is one, as where package net listens: both ends find the same
-// for a name such as localhost. The zone of an address is the name of the interface, as in the addresses
-// of packets.
+// for a name such as localhost. The zone of an address is as in the addresses of packets: the name of the interface,
+// and of link-local addresses alone.
 func Resolve(ctx context.Context, host string) (netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return named(ip).Unmap(), nil
@@ -47,8 +47,12 @@ func favorite(ips []netip.Addr, reached func(netip.Addr) bool) netip.Addr {
 	return ips[max(slices.IndexFunc(ips, func(ip netip.Addr) bool { return ip.Is4() && reached(ip) }), 0)]
 }
 
-// named returns ip with the name of the zone, where that is the number of an interface.
+// named returns ip with the name of the zone, where that is the number of an interface, and without a zone that says
+// nothing.
 func named(ip netip.Addr) netip.Addr {
+	if !ip.IsLinkLocalUnicast() {
+		return ip.WithZone("")
+	}
 	n, err := strconv.Atoi(ip.Zone())
 	if err != nil {
 		return ip

@@ -23,6 +23,7 @@ func TestListenerAtAllAddresses(t *testing.T) {
 		{"udp", "0.0.0.0", []string{"127.0.0.2"}},
 		{"udp4", "", []string{"127.0.0.1", "127.0.0.2"}},
 		{"udp6", "", []string{"::1"}},
+		{"udp6", "", []string{"::1%lo"}}, // packets come without the zone
 	} {
 		listen := func(ctx context.Context, _, address string) (net.PacketConn, error) {
 			return new(net.ListenConfig).ListenPacket(ctx, v.network, address)
