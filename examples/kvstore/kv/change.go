@@ -75,10 +75,11 @@ func (c *change) parse(b []byte, generation uint32) (n, need int, err error) {
 	if len(b) < changeHead {
 		return 0, changeHead, errNoChange
 	}
-	key, value := int(b[9]), int(binary.LittleEndian.Uint32(b[12:]))
-	if key == 0 || value > MaxValue || binary.LittleEndian.Uint32(b[4:]) != generation {
+	length := binary.LittleEndian.Uint32(b[12:])
+	if b[9] == 0 || length > MaxValue || binary.LittleEndian.Uint32(b[4:]) != generation {
 		return 0, 0, errNoChange
 	}
+	key, value := int(b[9]), int(length)
 	if n = changeLen(key, value); len(b) < n {
 		return 0, n, errNoChange
 	}

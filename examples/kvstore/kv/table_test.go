@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"encoding/binary"
 	"fmt"
 	"testing"
 
@@ -256,6 +257,18 @@ func TestDamageIsFound(t *testing.T) {
 		_, need, err := got.parse(b[:i], 9)
 		require.Error(t, err)
 		require.Greater(t, need, i)
+	}
+}
+
+// TestChangeOfALongValue is none, also where an int has 32 bits.
+func TestChangeOfALongValue(t *testing.T) {
+	c := change{version: 1, tenant: 2, key: []byte("key")}
+	b := append(c.append(nil, 9), make([]byte, maxChange)...)
+	for _, length := range []uint32{MaxValue + 1, 1 << 31, 1<<32 - changeHead, 1<<32 - 1} {
+		binary.LittleEndian.PutUint32(b[12:], length)
+		_, need, err := new(change).parse(b, 9)
+		require.ErrorIs(t, err, errNoChange)
+		require.Zero(t, need, "length %#x", length)
 	}
 }
 
