@@ -7,8 +7,8 @@ import (
 
 // Limits bounds the resources of an RNIC, so that neither a peer nor a part of the program can
 // take more than a fair share (RFC 5042 section 7.2). A zero field means its default, which
-// the comments below give; a depth is at most 2^30-1. A request that exceeds a limit fails with an error that matches
-// ErrLimit.
+// the comments below give; a depth is at most 2^30-1, and MaxHalfOpen 2^20. A request that exceeds a limit fails with
+// an error that matches ErrLimit.
 //
 // The limits apply to the RNIC as a whole: all objects that were created from it count. Parts
 // of a program that must not take each other's share should each use an RNIC of their own.
@@ -30,14 +30,12 @@ type Limits struct {
 var defaultLimits = Limits{
 	MaxQP: 1 << 16, MaxMR: 1 << 20, MaxPD: 1 << 16, MaxCQ: 1 << 16, MaxSRQ: 1 << 16,
 	MaxQueueDepth: 1 << 16, MaxCQDepth: 1 << 22,
-	MaxSGE: 16, MaxInline: 1024,
-	MaxIRD: 1024, MaxORD: 1024,
-	MaxHalfOpen: 4096,
+	MaxSGE: 16, MaxInline: 1024, MaxIRD: 1024, MaxORD: 1024, MaxHalfOpen: 4096,
 }
 
-// maxReads is the largest IRD or ORD that fits in the 14 bits of RFC 6581, where 0x3FFF means
-// "not specified". The sum of two maxDepth fits in an int of 32 bits.
-const maxReads, maxDepth = 0x3ffe, 1<<30 - 1
+// maxReads is the largest IRD or ORD that fits in the 14 bits of RFC 6581, where 0x3FFF means "not specified".
+// The sum of two maxDepth fits in an int of 32 bits. A listener allocates a word for each of MaxHalfOpen.
+const maxReads, maxDepth, maxHalfOpen = 0x3ffe, 1<<30 - 1, 1 << 20
 
 func (l Limits) withDefaults() (Limits, error) {
 	d := defaultLimits
@@ -50,6 +48,7 @@ func (l Limits) withDefaults() (Limits, error) {
 		{Name: "Limits.MaxORD", Value: &l.MaxORD, Most: maxReads},
 		{Name: "Limits.MaxQueueDepth", Value: &l.MaxQueueDepth, Most: maxDepth},
 		{Name: "Limits.MaxCQDepth", Value: &l.MaxCQDepth, Most: maxDepth},
+		{Name: "Limits.MaxHalfOpen", Value: &l.MaxHalfOpen, Most: maxHalfOpen},
 	})
 }
 

@@ -64,6 +64,7 @@ func TestMisuseIsRefused(t *testing.T) {
 	for says, err := range map[string]error{
 		"limit reached: Limits.MaxQueueDepth is 1073741824, at most 1073741823":                                    open(iwarp.Limits{MaxQueueDepth: 1 << 30}),
 		"limit reached: Limits.MaxCQDepth is 1073741824, at most 1073741823":                                       open(iwarp.Limits{MaxCQDepth: 1 << 30}),
+		"limit reached: Limits.MaxHalfOpen is 1048577, at most 1048576":                                            open(iwarp.Limits{MaxHalfOpen: 1<<20 + 1}),
 		"limit reached: Limits.MaxORD is 16383, at most 16382":                                                     open(iwarp.Limits{MaxORD: 16383}),
 		"iwarp: QPConfig.MPA.Revision is 3, want 1 or 2":                                                           dial(iwarp.QPConfig{MPA: iwarp.MPAOptions{Revision: 3}}),
 		"iwarp: QPConfig.MPA.RTR has unknown kinds: 0x8":                                                           dial(iwarp.QPConfig{MPA: iwarp.MPAOptions{RTR: 8}}),
