@@ -10,8 +10,8 @@ import (
 )
 
 // ErrAuth is matched by each error of a connection that ends because one side has not
-// authenticated itself, or because that could not be verified: on the side that refuses, and on
-// the side that is refused.
+// authenticated itself, or because that could not be verified: on the side that refuses, and on the side that
+// is refused, but not on one without an Authenticator: it gets a *RejectError.
 var ErrAuth = errors.New("iwarp: authentication failed")
 
 // An Authenticator authenticates the set-up of connections: their start-up frames, and the

@@ -107,8 +107,8 @@
 // work request: its memory belongs to the QP until the work request is done, at the latest
 // when the QP has ended (see [QP.Done]), and [MR.Close] waits for it. The helper then returns
 // the error of the context. Before the QP is established, in Setup, a helper fails. A call
-// that need not block succeeds even if its context has already ended; on a connection that is
-// driven through the methods of a net.Conn, each call that sends may block.
+// that need not block succeeds even if its context has already ended; each call that sends may
+// block over TLS, over network "pipe" and over any other net.Conn that is driven by its methods.
 //
 // An RDMA Write completes when its data has been handed to the network, as RFC 5040 specifies.
 // To know that the data has been placed, wait for the completion of a later RDMA Read, or for

@@ -37,10 +37,10 @@ func (qp *QP) Peer() (Peer, bool) { return qp.identity.Peer() }
 
 // Export derives n octets from the keys of the connection, for a use that label and context name:
 // the same on both sides, and different on any other connection. They come from the session of the
-// Authenticator, or else from TLS 1.3 (RFC 8446 section 7.5), where a context of nil differs from
-// an empty one; n is at most 8,160 then, and label has at most 249 octets. A connection with neither, or whose TLS is the
-// program's own (see Peer), answers with an error that matches ErrUnsupported. A session ends with its QP: the error
-// matches net.ErrClosed then.
+// Authenticator, which ends with the QP: the error matches net.ErrClosed then. Without one they come from TLS 1.3
+// (RFC 8446 section 7.5), also when the QP has ended; a context of nil is the same as an empty one, n is at most 8,160,
+// and label has at most 249 octets. A connection with neither, or whose TLS is the program's own (see Peer), answers
+// with an error that matches ErrUnsupported.
 func (qp *QP) Export(label string, context []byte, n int) ([]byte, error) {
 	return qp.identity.Export(errNoKeys, label, context, n)
 }

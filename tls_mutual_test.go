@@ -178,9 +178,9 @@ func TestARCH_30_MutualTLSTellsEachSideTheOther(t *testing.T) {
 
 				mine, err := client.Export("test", nil, 32)
 				require.NoError(t, err)
-				theirs, err := server.Export("test", nil, 32)
+				theirs, err := server.Export("test", []byte{}, 32)
 				require.NoError(t, err)
-				require.Equal(t, theirs, mine, "both have the keys of the connection")
+				require.Equal(t, theirs, mine, "both have the keys of the connection, and an empty context is none")
 
 				mem, mr := m.register(1<<16, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
 				src, local := c.register(1<<17, stag.LocalWrite, nil)
@@ -193,6 +193,9 @@ func TestARCH_30_MutualTLSTellsEachSideTheOther(t *testing.T) {
 				require.Equal(t, src[:1<<16], src[1<<16:])
 				require.NoError(t, client.Abort())
 				<-server.Done()
+				theirs, err = server.Export("test", nil, 32)
+				require.NoError(t, err, "keys of TLS are there after the end")
+				require.Equal(t, theirs, mine)
 				require.Equal(t, src[:1<<16], mem)
 			}
 			require.NotEqual(t, ids[0], ids[1], "two keys, two identities")
