@@ -25,9 +25,7 @@ func (p *pinger) ping(ctx context.Context) (err error) {
 		return err
 	}
 	defer e.release()
-	qp, err := p.rnic.Dial(ctx, p.network, p.hostport(), &iwarp.QPConfig{
-		PD: p.pd, IRD: 1, ORD: 1, Setup: e.setup, Trace: trace,
-	})
+	qp, err := p.dial(ctx, &iwarp.QPConfig{PD: p.pd, IRD: 1, ORD: 1, Setup: e.setup, Trace: trace})
 	if err != nil {
 		return err
 	}
@@ -44,6 +42,15 @@ func (p *pinger) ping(ctx context.Context) (err error) {
 		return nil // interrupted, which is how it ends
 	}
 	return fmt.Errorf("ping %d: %w", n, err)
+}
+
+// setupTime bounds the set-up of a connection: a peer that is no iWARP may accept TCP, and say nothing.
+const setupTime = 30 * time.Second
+
+func (p *pinger) dial(ctx context.Context, qc *iwarp.QPConfig) (*iwarp.QP, error) {
+	ctx, cancel := context.WithTimeout(ctx, setupTime)
+	defer cancel()
+	return p.rnic.Dial(ctx, p.network, p.hostport(), qc)
 }
 
 // pings exchanges data until all pings are done, and returns how many there were.

@@ -5,16 +5,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 func TestPingData(t *testing.T) {
@@ -38,6 +41,19 @@ func TestPingPrintsNothingThatATerminalObeys(t *testing.T) {
 	client := &pinger{stdout: &out, verbose: true}
 	client.newReport("peer").ping(0, time.Millisecond, []byte("\x1bc\x00"))
 	require.Equal(t, "ping data: ?c\n", out.String())
+}
+
+// TestPingOfAPeerThatSaysNothing: what accepts a connection need not be iWARP.
+func TestPingOfAPeerThatSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pinger{client: true, network: "pipe", addr: "silent", port: 1, size: minSize, stdout: t.Output(), log: slog.New(slog.DiscardHandler)}
+		l, err := transport.Listen(t.Context(), p.network, p.hostport(), transport.Options{})
+		require.NoError(t, err)
+		began := time.Now()
+		require.ErrorIs(t, p.run(t.Context()), context.DeadlineExceeded)
+		require.Equal(t, setupTime, time.Since(began))
+		require.NoError(t, l.Close())
+	})
 }
 
 func TestInfo(t *testing.T) {

@@ -44,7 +44,10 @@ func (r *Result) String() string {
 	return fmt.Sprintf("%s  %s  %d octets  %.2f s  %s", r.Op, r.Name, r.Size, r.Took.Seconds(), rate(r.Size, r.Took))
 }
 
-// Dial connects to a server.
+// setupTime bounds the set-up of a connection: a peer that is no iWARP may accept TCP, and say nothing.
+const setupTime = 30 * time.Second
+
+// Dial connects to a server, in 30 s at most.
 func Dial(ctx context.Context, o DialOptions) (_ *Client, err error) {
 	c := &Client{bar: o.Bar}
 	defer func() {
@@ -63,6 +66,8 @@ func Dial(ctx context.Context, o DialOptions) (_ *Client, err error) {
 		return nil, err
 	}
 	qc.PD = c.pd
+	ctx, cancel := context.WithTimeout(ctx, setupTime)
+	defer cancel()
 	_, err = c.rnic.Dial(ctx, o.Network, o.Addr, qc)
 	return c, err
 }

@@ -2,14 +2,18 @@ package transfer
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
 )
 
 func TestDemoTellsCountersThatDiffer(t *testing.T) {
@@ -40,6 +44,19 @@ func TestFileSystemsThatSyncNoDirectory(t *testing.T) {
 	}
 	require.ErrorIs(t, unlessUnable(&os.PathError{Op: "sync", Err: syscall.EIO}), syscall.EIO)
 	require.NoError(t, unlessUnable(nil))
+}
+
+// TestServerThatSaysNothing: what accepts a connection need not be iWARP.
+func TestServerThatSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := transport.Listen(t.Context(), "pipe", "", transport.Options{})
+		require.NoError(t, err)
+		began := time.Now()
+		_, err = Dial(t.Context(), DialOptions{Link: Link{Network: "pipe"}, Addr: l.Addr().String()})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, setupTime, time.Since(began))
+		require.NoError(t, l.Close())
+	})
 }
 
 func TestProgress(t *testing.T) {

@@ -67,6 +67,7 @@ func TestCauses(t *testing.T) {
 		{iwarp.ErrRejected, Unconnected, "does not take this connection"},
 		{iwarp.ErrAuth, Unconnected, "keys of both sides"},
 		{timeout, Unconnected, "no answer in time"},
+		{errors.Join(context.DeadlineExceeded, net.ErrClosed), Unconnected, "no answer in time"},
 		{OfConnection(io.EOF), Unconnected, "tool work: EOF; the peer has ended the connection: look whether tool serve still runs there"},
 		{OfConnection(fmt.Errorf("x: %w", io.ErrUnexpectedEOF)), Unconnected, "whether tool serve still runs there"},
 		{OfConnection(fs.ErrNotExist), Failed, "file does not exist"},

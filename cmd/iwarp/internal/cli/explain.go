@@ -75,7 +75,7 @@ func isUnknownNetwork(err error) bool { return errors.As(err, new(net.UnknownNet
 
 func isTimeout(err error) bool {
 	e := net.Error(nil)
-	return errors.As(err, &e) && e.Timeout() || errors.Is(err, context.DeadlineExceeded)
+	return errors.As(err, &e) && e.Timeout()
 }
 
 // isEnd is whether the peer has ended a connection. The end of a file, and a failure of this side that ends a connection, such
@@ -95,6 +95,8 @@ func isForeign(err error) bool {
 	return errors.Is(err, mpa.ErrNoReply) || strings.Contains(text, "before it sent an MPA Reply") || strings.Contains(text, "not an MPA frame")
 }
 
+const noAnswer = "no answer in time: check the address, the firewall, and that %s runs there"
+
 // causes are tried in this order.
 var causes = []cause{
 	{isBadAddress, Misused, "want host:port, as in 192.0.2.1:7471"},
@@ -111,8 +113,9 @@ var causes = []cause{
 	{oneOf(syscall.ECONNREFUSED), Unconnected, "nothing listens there: check the address and the port, or start the server (%s)"},
 	{oneOf(syscall.EHOSTUNREACH, syscall.ENETUNREACH), Unconnected, "check the address and the route to it"},
 	{oneOf(syscall.EACCES, syscall.EPERM, fs.ErrPermission), Failed, "this user may not: check the rights, or use a port from 1024 on"},
+	{oneOf(context.DeadlineExceeded), Unconnected, noAnswer}, // what was waited for too long is closed then: it was not the peer
 	{isEnd, Unconnected, "the peer has ended the connection: look whether %s still runs there"},
-	{isTimeout, Unconnected, "no answer in time: check the address, the firewall, and that %s runs there"},
+	{isTimeout, Unconnected, noAnswer},
 	{oneOf(ErrUnconnected), Unconnected, ""},
 }
 

@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -73,6 +74,33 @@ func readBody(r io.Reader, n uint32, v any) error {
 type remote struct {
 	c   net.Conn
 	buf [peer.UsageLen]byte
+}
+
+// dialServer opens the control connection to a server.
+func dialServer(ctx context.Context, addr string) (net.Conn, error) {
+	d := net.Dialer{Timeout: peer.Timeout}
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if err := (&remote{c: c}).greet(ctx); err != nil {
+		_ = c.Close() // nothing is lost with it
+		return nil, err
+	}
+	return c, nil
+}
+
+// greet makes sure that the peer is a server, before much is asked of it that may take long: what else accepts TCP may say
+// nothing. Any question with an answer would do.
+func (r *remote) greet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, peer.Timeout)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = r.c.Close() }) // that ends the read
+	_, err := r.do(request{Memory: true})
+	if !stop() {
+		return fmt.Errorf("control connection: %w", ctx.Err())
+	}
+	return err
 }
 
 // do asks and waits for the answer.

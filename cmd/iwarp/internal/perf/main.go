@@ -84,8 +84,7 @@ func (o *options) role(ctx context.Context, s cli.Streams) error {
 	o.progress = cli.NewProgress(s.Err)
 	defer o.progress.Clear()
 	if o.client != "" {
-		d := net.Dialer{Timeout: peer.Timeout}
-		c, err := d.DialContext(ctx, "tcp", o.client)
+		c, err := dialServer(ctx, o.client)
 		if err != nil {
 			return err
 		}

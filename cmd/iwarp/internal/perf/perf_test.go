@@ -8,13 +8,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -144,6 +147,38 @@ func TestTimedOperationsAreOfOneConnection(t *testing.T) {
 		require.Equal(t, len(s.times), s.ops, kind)
 		require.Equal(t, 2*64*s.ops, s.octets, kind)
 	}
+}
+
+// TestServerThatSaysNothing: what accepts a connection need not be a server.
+func TestServerThatSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, silent := net.Pipe()
+		var running sync.WaitGroup
+		running.Go(func() { _, _ = io.Copy(io.Discard, silent) })
+		began := time.Now()
+		require.ErrorIs(t, (&remote{c: c}).greet(t.Context()), context.DeadlineExceeded)
+		require.Equal(t, peer.Timeout, time.Since(began))
+
+		require.NoError(t, c.Close())
+		running.Wait()
+	})
+}
+
+// TestGreetingLeavesTheConnectionAsItWas: what is asked afterwards may take longer.
+func TestGreetingLeavesTheConnectionAsItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, far := net.Pipe()
+		var running sync.WaitGroup
+		running.Go(func() { _ = new(server).client(t.Context(), far) })
+		r := &remote{c: c}
+		require.NoError(t, r.greet(t.Context()))
+		time.Sleep(2 * peer.Timeout)
+		_, err := r.do(request{Memory: true})
+		require.NoError(t, err)
+
+		require.NoError(t, c.Close())
+		running.Wait()
+	})
 }
 
 func TestWhatCannotBeDoneIsAnError(t *testing.T) {
