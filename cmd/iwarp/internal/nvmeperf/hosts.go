@@ -72,8 +72,10 @@ func (s *stand) connect(addr string, o host.Options) (*client, error) {
 	return c, err
 }
 
-// settle sets what all connections of hosts have in common.
+// settle sets what all connections of hosts have in common. A host that has lost its target does not wait for another one:
+// what was measured until then does not count, and its process has ended.
 func (b *bench) settle(o *host.Options) {
+	o.CtrlLoss = -1
 	o.QPConfig.MPA.NoCRC = !b.opts.CRC
 	o.Dial = func(_ context.Context, _, addr string) (net.Conn, error) { return peer.Dial(addr, b.opts.cc) }
 }

@@ -88,6 +88,35 @@ func TestInterrupted(t *testing.T) {
 	peertest.WithoutInput(t, Command).EndsEarly(t, "--run", "^read", "--time", "10s")
 }
 
+// TestTargetThatHasEnded fails what is under way, and what comes after it, at once.
+func TestTargetThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, err := backend.NewFake(backend.FakeConfig{Size: mib})
+		require.NoError(t, err)
+		b.Inject(backend.Fault{Call: backend.CallRead, Delay: time.Millisecond})
+		d, err := newDiskOn(t.Context(), b, new(service))
+		require.NoError(t, err)
+		l, err := d.target.Listen(t.Context(), "pipe", "")
+		require.NoError(t, err)
+		d.running.Go(func() { _ = d.target.Serve(t.Context(), l) }) // it ends with the target
+
+		o := host.Options{Network: "pipe"}
+		(&bench{opts: new(options)}).settle(&o)
+		o.Dial = nil // it would be TCP
+		c, err := connect(t.Context(), l.Addr().String(), o)
+		require.NoError(t, err)
+		failed := make(chan error, 1)
+		go func() { failed <- c.workers(readBlock, 4*kib, depth).run(1 << 20) }()
+		time.Sleep(time.Second)
+		ended := time.Now()
+		require.NoError(t, d.close())
+		require.Error(t, <-failed)
+		require.Error(t, c.transfers(false, 4*kib, depth).run(depth))
+		require.Less(t, time.Since(ended), time.Second)
+		require.NoError(t, c.c.Close())
+	})
+}
+
 func TestWrongOrders(t *testing.T) {
 	s := &server{services: make([]opened, 1)}
 	for want, o := range map[string]order{
