@@ -37,10 +37,11 @@ type enemy struct {
 	held    []*iwarp.QP
 	last    int // of held, ever
 	attacks atomic.Int64
+	begun   chan struct{} // closed with the first attack
 }
 
 func newEnemy(addr string) (e *enemy, err error) {
-	e = &enemy{addr: addr, rand: rand.New(rand.NewPCG(18, 5))}
+	e = &enemy{addr: addr, rand: rand.New(rand.NewPCG(18, 5)), begun: make(chan struct{})}
 	if e.rnic, err = iwarp.Open(nil); err != nil {
 		return nil, err
 	}
@@ -73,7 +74,6 @@ var attacks = []attack{
 func (e *enemy) attack(ctx context.Context) {
 	for i := 0; ctx.Err() == nil; i++ {
 		_ = e.once(ctx, &attacks[i%len(attacks)]) // how the target defends itself is not measured
-		e.attacks.Add(1)
 		select {
 		case <-ctx.Done():
 		case <-time.After(attackPause):
@@ -95,6 +95,9 @@ func (e *enemy) once(ctx context.Context, a *attack) error {
 	qp, c, err := e.dial(ctx, qid)
 	if err != nil {
 		return err
+	}
+	if e.attacks.Add(1) == 1 {
+		close(e.begun)
 	}
 	if !a.silent {
 		if _, err = e.connect(ctx, qp, qid); err != nil {

@@ -115,6 +115,9 @@ type enemyService struct {
 	working sync.WaitGroup
 }
 
+var errNoAttack = errors.New("the hostile host gets no connection: there is no attack")
+
+// newEnemyService returns when the first attack has a connection: what is measured afterwards is under attack.
 func newEnemyService(ctx context.Context, addr string) (*enemyService, error) {
 	e, err := newEnemy(addr)
 	if err != nil {
@@ -123,7 +126,13 @@ func newEnemyService(ctx context.Context, addr string) (*enemyService, error) {
 	s := &enemyService{e: e}
 	ctx, s.stop = context.WithCancel(ctx)
 	s.working.Go(func() { e.attack(ctx) })
-	return s, nil
+	select {
+	case <-e.begun:
+		return s, nil
+	case <-time.After(peer.Timeout):
+	case <-ctx.Done():
+	}
+	return nil, errors.Join(errNoAttack, s.close())
 }
 
 func (s *enemyService) addr() string     { return "" }

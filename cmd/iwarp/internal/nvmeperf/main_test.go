@@ -117,6 +117,18 @@ func TestTargetThatHasEnded(t *testing.T) {
 	})
 }
 
+// TestEnemyWithoutATarget is none: what is measured then is not under attack.
+func TestEnemyWithoutATarget(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	synctest.Test(t, func(t *testing.T) {
+		_, err := newEnemyService(t.Context(), addr)
+		require.ErrorIs(t, err, errNoAttack)
+	})
+}
+
 func TestWrongOrders(t *testing.T) {
 	s := &server{services: make([]opened, 1)}
 	for want, o := range map[string]order{
