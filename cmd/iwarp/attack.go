@@ -147,7 +147,8 @@ func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) e
 		return ctx.Err() // it is not known whether the target still takes connections
 	}
 	overUDP := o.Addrs[attack.SCTP] != ""
-	if t := tally.Total(); t.Conversations > 0 && !taken(t, overUDP) {
+	t := tally.Total()
+	if t.Conversations > 0 && !taken(t, overUDP) {
 		return fmt.Errorf("%w to %s was possible: check the address and the port", cli.ErrUnconnected, a.addr)
 	}
 	if overUDP {
@@ -155,7 +156,10 @@ func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) e
 	}
 	d := net.Dialer{Timeout: 10 * time.Second}
 	c, err := d.DialContext(ctx, "tcp", a.addr)
-	if err != nil {
+	switch {
+	case err != nil && t.Conversations == 0:
+		return err
+	case err != nil:
 		// Not %w: there was a target, and it is the attack that has ended it.
 		return fmt.Errorf("the target takes no connection any more: %s", err.Error())
 	}

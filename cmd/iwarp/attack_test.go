@@ -116,6 +116,9 @@ func TestAttackOnNothing(t *testing.T) {
 	var out, errs bytes.Buffer
 	require.Equal(t, cli.Unconnected, iwarpMain(t, []string{"attack", "--addr", addr, "-n", "3"}, &out, &errs))
 	require.Contains(t, errs.String(), "no connection")
+	for _, span := range []string{"100ms", "1ns"} { // some dials are under way at the end, or none has begun
+		require.Equal(t, cli.Unconnected, iwarpMain(t, []string{"attack", "--addr", addr, "--for", span}, &out, &errs), errs.String())
+	}
 	require.Zero(t, iwarpMain(t, []string{"attack", "-h"}, &out, &errs))
 	require.Contains(t, out.String(), "attack\nnothing that is not yours")
 }

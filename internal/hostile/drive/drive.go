@@ -81,7 +81,10 @@ func (r *run) attacks(ctx context.Context) {
 			return
 		}
 		c := attack.Make(l, r.Seed, n, r.At)
-		o := Play(ctx, r.Addrs[l], c, r.MaxGap)
+		o, err := Play(ctx, r.Addrs[l], c, r.MaxGap)
+		if err != nil {
+			return
+		}
 		r.count(c, o)
 		if r.Pause > 0 {
 			select {

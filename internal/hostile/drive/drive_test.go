@@ -54,7 +54,8 @@ func TestConversationIsPlayed(t *testing.T) {
 		{Act: attack.FIN},
 		{Act: attack.Await, Wait: 10 * time.Second},
 	}}
-	o := Play(t.Context(), addr, c, 0)
+	o, err := Play(t.Context(), addr, c, 0)
+	require.NoError(t, err)
 	require.Equal(t, "all of it", string(<-came))
 	require.False(t, o.Refused)
 	require.EqualValues(t, 9, o.Sent)
@@ -85,6 +86,15 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	require.NotZero(t, tally.Total().Conversations)
 }
 
+// TestNoConversationWithoutTime: one that had no time for a connection was not held, and says nothing of the target.
+func TestNoConversationWithoutTime(t *testing.T) {
+	addr, _ := serve(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Play(ctx, addr, attack.Conversation{Layer: attack.TCP}, 0)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
 // TestAttackersWithoutATarget go on.
 func TestAttackersWithoutATarget(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -94,6 +104,12 @@ func TestAttackersWithoutATarget(t *testing.T) {
 	tally, err := Run(t.Context(), Options{Addrs: map[attack.Layer]string{attack.TCP: addr}, N: 3})
 	require.NoError(t, err)
 	require.EqualValues(t, 3, tally.Total().Refused)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	tally, err = Run(ctx, Options{Addrs: map[attack.Layer]string{attack.TCP: addr}})
+	require.NoError(t, err)
+	require.Equal(t, tally.Total().Conversations, tally.Total().Refused, "none of them was held when the time was over")
 }
 
 // TestAssociationTakesTagAndCookie from an INIT ACK, and nothing from what is none.

@@ -20,12 +20,13 @@ type Outcome struct {
 // dialTime bounds how long an attacker waits for its connection.
 const dialTime = 5 * time.Second
 
-// Play holds one conversation with the address. maxGap bounds its waits, if it is not 0.
-func Play(ctx context.Context, addr string, c attack.Conversation, maxGap time.Duration) Outcome {
+// Play holds one conversation with the address. maxGap bounds its waits, if it is not 0. An error is that of ctx, which has
+// ended before there was a connection: it is not known whether there would have been one.
+func Play(ctx context.Context, addr string, c attack.Conversation, maxGap time.Duration) (Outcome, error) {
 	dialer := net.Dialer{Timeout: dialTime}
 	conn, err := dialer.DialContext(ctx, c.Layer.Network(), addr)
 	if err != nil {
-		return Outcome{Refused: ctx.Err() == nil}
+		return Outcome{Refused: true}, ctx.Err()
 	}
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
@@ -53,7 +54,7 @@ func Play(ctx context.Context, addr string, c attack.Conversation, maxGap time.D
 	}
 	_ = conn.Close()
 	<-a.gone
-	return Outcome{Ended: a.ended, Sent: a.sent, Got: a.got.Load()}
+	return Outcome{Ended: a.ended, Sent: a.sent, Got: a.got.Load()}, nil
 }
 
 // An attacker plays one conversation.
