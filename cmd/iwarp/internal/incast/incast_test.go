@@ -2,7 +2,9 @@ package incast
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +40,33 @@ func TestMarksInVirtualTime(t *testing.T) {
 		require.Greater(t, free.Backlog, 1<<20, "without a Solicitor there is a queue")
 		require.Greater(t, free.Overflow, int64(1<<20), "which does not fit into the buffer")
 		time.Sleep(time.Second) // timers of connections that have ended
+	})
+}
+
+// TestFirstFailureIsTold, and not what it has ended.
+func TestFirstFailureIsTold(t *testing.T) {
+	lost := errors.New("the connection is lost")
+	waits := func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	fails := func(context.Context) error {
+		time.Sleep(time.Second)
+		return lost
+	}
+	reads := func(ctx context.Context) error { return ctx.Err() }
+	synctest.Test(t, func(t *testing.T) {
+		for name, s := range map[string]scene{
+			"a host":     {transfers: []func(context.Context) error{waits, fails, waits}, victim: reads},
+			"the victim": {transfers: []func(context.Context) error{reads}, victim: fails},
+		} {
+			o := &options{peers: 1, size: piece, rate: 1e9, buffer: 1 << 20, sleep: time.Sleep}
+			_, err := o.run(t.Context(), way{open: func(_ context.Context, made *scene) error {
+				made.transfers, made.victim = s.transfers, s.victim
+				return nil
+			}})
+			require.Equal(t, lost, err, name)
+		}
 	})
 }
 

@@ -54,24 +54,25 @@ func (o *options) run(ctx context.Context, w way) (*sample, error) {
 	}
 	defer s.close() //nolint:errcheck // what counts has been measured
 	r := &sample{Way: w.name}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx) // the first failure ends all else
+	defer fail(nil)
 	loaded, over := make(chan struct{}), make(chan struct{})
 	var watching sync.WaitGroup
-	var verr error
 	watching.Go(func() {
 		<-loaded
-		r.reads, verr = s.suffer(ctx, over)
+		var err error
+		if r.reads, err = s.suffer(ctx, over); err != nil {
+			fail(err)
+		}
 	})
 	watching.Go(func() { r.Backlogs = s.watch(loaded, over) })
 
 	began := time.Now()
-	errs := make([]error, len(s.transfers))
 	var all sync.WaitGroup
-	for i, transfer := range s.transfers {
+	for _, transfer := range s.transfers {
 		all.Go(func() {
-			if errs[i] = transfer(ctx); errs[i] != nil {
-				cancel()
+			if err := transfer(ctx); err != nil {
+				fail(err)
 			}
 		})
 	}
@@ -79,10 +80,8 @@ func (o *options) run(ctx context.Context, w way) (*sample, error) {
 	r.Elapsed = time.Since(began)
 	close(over)
 	watching.Wait()
-	for _, err := range append(errs, verr) {
-		if err != nil {
-			return nil, err
-		}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
 	}
 	r.Overflow = s.link.Overflow()
 	r.summarize()
