@@ -63,6 +63,9 @@ func (s *soak) soak() {
 		seed = s.round(seed, i, s.o.length/rounds)
 		s.afterRound(i)
 	}
+	if s.jobs == 0 && s.well() {
+		s.findings.add("no program has run: -for is too short")
+	}
 	s.finish()
 	keep()
 }

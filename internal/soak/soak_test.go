@@ -53,6 +53,15 @@ func TestSabotageIsFound(t *testing.T) {
 	}
 }
 
+// TestRunWithoutAProgramIsNone: it has tried nothing.
+func TestRunWithoutAProgramIsNone(t *testing.T) {
+	o := short
+	o.length = time.Nanosecond
+	out, err := runShort(o)
+	require.ErrorContains(t, err, "1 findings")
+	require.Contains(t, out, "finding: no program has run")
+}
+
 func TestNetworkThatIsNotThereIsLeftOut(t *testing.T) {
 	var out strings.Builder
 	s := newSoak(&out, short)
