@@ -117,6 +117,43 @@ func TestListHasWhatWouldRun(t *testing.T) {
 	require.NotSubset(t, listed(config{run: all, table: matrix.NVMe}), figures)
 }
 
+// TestChoiceIsChecked before anything is installed, or removed.
+func TestChoiceIsChecked(t *testing.T) {
+	all := regexp.MustCompile("")
+	some := regexp.MustCompile("crc")
+	for _, c := range []config{
+		{table: matrix.Matrix, run: some, core: true},
+		{table: matrix.NVMe, run: all, figures: true},
+		{table: matrix.Mounts, run: all, figures: true},
+		{table: matrix.Matrix, run: all, planted: sabotages},
+		{table: matrix.NVMe, run: all, cuts: 2},
+		{table: matrix.Matrix, run: all, cuts: 2, faults: true},
+	} {
+		require.NoError(t, c.checkChoice(), "%+v", c)
+	}
+	for want, refused := range map[string][]config{
+		"no case is chosen": {
+			{table: matrix.Matrix, run: all, figures: true},
+			{table: matrix.Streams, run: all, figures: true},
+			{table: matrix.NVMe, run: all, planted: sabotages},
+			{table: matrix.Matrix, run: regexp.MustCompile("zzz")},
+		},
+		"are not for -power": {
+			{table: matrix.Matrix, run: all, core: true, cuts: 2},
+			{table: matrix.Matrix, run: some, creations: 2},
+			{table: matrix.NVMe, run: all, figures: true, cuts: 2},
+		},
+		"are not for -sabotage": {
+			{table: matrix.Matrix, run: some, planted: sabotages},
+			{table: matrix.Matrix, run: all, core: true, planted: sabotages},
+		},
+	} {
+		for _, c := range refused {
+			require.ErrorContains(t, c.checkChoice(), want, "%+v", c)
+		}
+	}
+}
+
 func TestLock(t *testing.T) {
 	l := &lab{config: config{cache: t.TempDir()}}
 	unlock, err := l.lock(t.Context(), l.cache)

@@ -168,6 +168,22 @@ func parseFlags() (cfg config, list bool, err error) {
 			cfg.out = filepath.Join(cfg.cache, "sabotage")
 		}
 	}
-	cfg.run, err = regexp.Compile(*run)
-	return cfg, list, err
+	if cfg.run, err = regexp.Compile(*run); err != nil {
+		return cfg, false, err
+	}
+	return cfg, list, cfg.checkChoice()
+}
+
+// checkChoice refuses flags that choose no case, and those that would choose among cases where the others choose none.
+func (c *config) checkChoice() error {
+	chooses := c.core || c.figures || c.run.String() != ""
+	switch {
+	case chooses && c.power():
+		return errors.New("-core, -figures and -run are not for -power, -creations and -faults")
+	case chooses && c.planted != nil:
+		return errors.New("-core, -figures and -run are not for -sabotage, which has cases of its own")
+	case !c.power() && len((&lab{config: *c}).chosen()) == 0:
+		return errors.New("no case is chosen: -list with fewer flags shows what there is")
+	}
+	return nil
 }
