@@ -138,8 +138,24 @@ func TestCM_52_DefaultRetry(t *testing.T) {
 	}
 	_, again := DefaultRetry(Target{}, busyError(true), 3)
 	require.False(t, again)
-	require.LessOrEqual(t, backoff(1000), longestBackoff)
-	require.GreaterOrEqual(t, backoff(13), longestBackoff/2)
+}
+
+// TestCM_57_Backoff doubles up to its cap, and half of it is drawn by lot.
+func TestCM_57_Backoff(t *testing.T) {
+	for _, attempt := range []int{1, 2, 12, 13, 16, 20, 21, 1000} {
+		most := longestBackoff
+		if attempt <= 12 {
+			most = firstDelay << (attempt - 1)
+		}
+		drawn := make(map[time.Duration]bool)
+		for range 100 {
+			d := backoff(attempt)
+			require.GreaterOrEqual(t, d, most/2, "attempt %d", attempt)
+			require.LessOrEqual(t, d, most, "attempt %d", attempt)
+			drawn[d] = true
+		}
+		require.Greater(t, len(drawn), 50, "attempt %d: peers do not come back at the same time", attempt)
+	}
 }
 
 // TestCM_52_Window: it halves once for a burst, grows with success, and lets those that wait in

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -88,6 +89,28 @@ func TestCM_53_DisconnectManyKeepsItsDeadline(t *testing.T) {
 			client.waitsUntilIdle()
 		})
 	}
+}
+
+// TestCM_53_DisconnectManyAbortsWhereAWindowIsBound, and tells so.
+func TestCM_53_DisconnectManyAbortsWhereAWindowIsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newEnd(t, iwarp.Limits{})
+		qps := client.connected(listens(t, "pipe", "", 0), 1)
+		mr, err := client.pd.RegisterMR(make([]byte, 8), stag.LocalWrite|stag.MWBind, nil)
+		require.NoError(t, err)
+		mw, err := client.pd.AllocMW()
+		require.NoError(t, err)
+		require.NoError(t, qps[0].PostSend(iwarp.SendWR{Op: iwarp.OpBind, MW: mw, Local: []iwarp.SGE{mr.Slice(0, 8)}, Access: stag.RemoteWrite}))
+		synctest.Wait()
+		for qp, err := range DisconnectMany(t.Context(), slices.Values(qps), nil) {
+			require.ErrorIs(t, err, iwarp.ErrWindowBound)
+			require.Error(t, qp.Err(), "it has ended")
+			<-qp.Done()
+		}
+		require.NoError(t, mw.Close())
+		require.NoError(t, mr.Close())
+		client.waitsUntilIdle()
+	})
 }
 
 // mute makes a listener of the pipe that answers each Request, and then neither reads nor ends.

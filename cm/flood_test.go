@@ -81,6 +81,26 @@ func TestCM_39_TenTimesOverIsClosedWithoutAReply(t *testing.T) {
 	require.Zero(t, s.open(good))
 }
 
+// TestCM_39_FailuresOfTheSourceAlone are charged: what is the server's own, or tells of no guess, costs the source
+// nothing.
+func TestCM_39_FailuresOfTheSourceAlone(t *testing.T) {
+	charged := map[Reason]bool{
+		ReasonSourceClosed: false, ReasonSourceBlocked: true, ReasonHalfOpen: false, ReasonNoBlock: true, ReasonMalformed: true,
+		ReasonVersion: true, ReasonMode: true, ReasonBlackout: false, ReasonBudget: false, ReasonUnknownKey: true,
+		ReasonBadMAC: true, ReasonKeyEarly: true, ReasonKeyRetired: true, ReasonStale: true, ReasonReplay: true,
+		ReasonCacheFull: false, ReasonStore: false, ReasonPublicKey: true, ReasonPolicy: true, ReasonBadFirst: true,
+		ReasonNoFirst: true, ReasonDowngrade: false, ReasonNotJudged: false,
+	}
+	require.Len(t, charged, reasons-1, "each reason is here")
+	for reason, want := range charged {
+		s := siteOf(t, func(_, server *Config) { server.Limits.FailureBurst = 1 })
+		r := s.respond()
+		r.report(&Error{Reason: reason}, s.clock.Now())
+		blocked := s.server.sources.verdict(r.from, s.clock.Now()) == verdictBlocked
+		require.Equal(t, want, blocked, reason)
+	}
+}
+
 func TestCM_39_Sources(t *testing.T) {
 	for _, c := range []struct {
 		a    net.Addr
@@ -217,7 +237,7 @@ func TestCM_40_HalfOpenMemory(t *testing.T) {
 }
 
 func TestCM_37_QuarantineThatFails(t *testing.T) {
-	s := siteOf(t, nil)
+	s := siteOf(t, func(_, server *Config) { server.Limits.FailureBurst = 2 })
 	open := func() *responder {
 		r := s.respond()
 		_, err := r.Open(s.request(s.initiate()), frameOff)
@@ -235,7 +255,7 @@ func TestCM_37_QuarantineThatFails(t *testing.T) {
 	require.Equal(t, testClientID, log[0].ClientID)
 	require.Equal(t, ReasonBadFirst, log[1].Reason)
 	require.Equal(t, "confirm", log[1].Reason.Stage())
-	require.Equal(t, 1, s.server.Stats().Sources, "both are charged")
+	require.Equal(t, ReasonSourceBlocked, s.open(s.request(s.initiate())), "both are charged")
 }
 
 func TestCM_37_Record(t *testing.T) {

@@ -466,6 +466,28 @@ func TestCM_58_59_DrainEndsSetUps(t *testing.T) {
 	})
 }
 
+// TestCM_58_59_DrainEndsAQPThatIsSetUpAllTheSame: its set-up had ended before it could be called off.
+func TestCM_58_59_DrainEndsAQPThatIsSetUpAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := listens(t, "pipe", "", 0)
+		var p *Pool
+		drained := make(chan error, 1)
+		p, _ = newTestPool(t, func(c *PoolConfig) {
+			c.QP.SetupTrace = &iwarp.SetupTrace{Leave: func(s iwarp.SetupStage, _ error) {
+				if s == iwarp.StageReady && h.accepted.Load() == 1 {
+					go func() { drained <- p.Drain(context.Background(), h.addr) }()
+					synctest.Wait() // for Drain, which waits for the QP
+				}
+			}}
+		})
+		l := p.mustGet(t, h)
+		require.NoError(t, <-drained)
+		require.Equal(t, iwarp.StateRTS, l.QP().State(), "that of a later set-up")
+		require.EqualValues(t, 2, h.accepted.Load())
+		l.Release(false)
+	})
+}
+
 // TestCM_58_Close ends everything: Gets that wait, set-ups, and at last leases.
 func TestCM_58_Close(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

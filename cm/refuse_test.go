@@ -66,6 +66,10 @@ var failures = map[Reason]func(t *testing.T) (*site, []byte){
 		})
 		return s, s.request(s.initiate())
 	},
+	ReasonPublicKey: func(t *testing.T) (*site, []byte) {
+		s := siteOf(t, func(client, _ *Config) { client.Suite = SuiteX25519 })
+		return s, s.lowOrderRequest(unhex(t, lowOrder[0]))
+	},
 	ReasonPolicy: func(t *testing.T) (*site, []byte) {
 		s := siteOf(t, func(_, server *Config) {
 			server.Authorize = func(context.Context, iwarp.Peer, []byte) error { return errors.New("not this one") }
@@ -110,7 +114,7 @@ func TestCM_35_37_RefusalsLookTheSame(t *testing.T) {
 				require.Equal(t, uint64(7), e.KeyID)
 				require.Equal(t, testClientID, e.ClientID)
 				require.Equal(t, s.client.cfg.Mode, e.Mode)
-				require.Equal(t, SuiteHMAC, e.Suite)
+				require.Equal(t, s.client.cfg.Suite, e.Suite)
 			}
 		})
 	}
@@ -118,7 +122,7 @@ func TestCM_35_37_RefusalsLookTheSame(t *testing.T) {
 
 func TestCM_36_OneHMACWhateverIsWrong(t *testing.T) {
 	for reason, want := range map[Reason]uint64{
-		ReasonUnknownKey: 1, ReasonBadMAC: 1, ReasonKeyEarly: 1, ReasonPolicy: 1, ReasonStale: 1,
+		ReasonUnknownKey: 1, ReasonBadMAC: 1, ReasonKeyEarly: 1, ReasonPolicy: 1, ReasonStale: 1, ReasonPublicKey: 1,
 		ReasonNoBlock: 0, ReasonMalformed: 0, ReasonMode: 0, ReasonSourceBlocked: 0,
 	} {
 		s, frame := failures[reason](t)
@@ -273,15 +277,20 @@ func TestRefusalBeforeOpen(t *testing.T) {
 	require.Equal(t, sampleRefusal(CodeRefused, "")[:12], s.refusal(r, nil, errors.New("no frame"))[frameOff:][:12])
 }
 
-func TestVersionsAndWeakSuites(t *testing.T) {
-	s := siteOf(t, func(client, server *Config) { server.MinSuite, server.Suite = SuiteX25519, SuiteX25519 })
-	r := s.respond()
-	_, err := r.Open(s.request(s.initiate()), frameOff)
-	requireReason(t, ReasonVersion, err)
-	require.Equal(t, byte(CodeVersion), s.refusal(r, nil, err)[frameOff+8])
-	require.Zero(t, s.server.Stats().HMACs)
-	s.client.cfg.Suite = SuiteX25519
-	s.connect()
+func TestCM_34_VersionsAndWeakSuites(t *testing.T) {
+	for _, m := range []Mode{ModeA, ModeB} {
+		s := siteOf(t, func(client, server *Config) {
+			client.Mode = m
+			server.MinSuite, server.Suite = SuiteX25519, SuiteX25519
+		})
+		r := s.respond()
+		_, err := r.Open(s.request(s.initiate()), frameOff)
+		requireReason(t, ReasonVersion, err)
+		require.Equal(t, byte(CodeVersion), s.refusal(r, nil, err)[frameOff+8])
+		require.Zero(t, s.server.Stats().HMACs)
+		s.client.cfg.Suite = SuiteX25519
+		s.connect()
+	}
 }
 
 func TestPeersWithoutAuthentication(t *testing.T) {

@@ -124,8 +124,7 @@ func (r *responder) verify(frame []byte, q *request, now time.Time) error {
 	r.use = keyUse{q.keyID, q.clientID, q.suite, q.mode}
 	keys := r.ring.keys(e, r.use)
 	covered := len(frame) - macSize
-	r.auth.counts.hmacs.Add(1)
-	right := sameMAC(keys.request.sum(frame[:covered]), frame[covered:])
+	right := sameMAC(r.requestMAC(keys, frame[:covered]), frame[covered:])
 	r.began(frame)
 	if e == r.ring.dummy {
 		return &Error{Reason: ReasonUnknownKey}
@@ -135,6 +134,12 @@ func (r *responder) verify(frame []byte, q *request, now time.Time) error {
 	}
 	r.keys = keys
 	return e.checkDates(now)
+}
+
+// requestMAC makes MAC1, and counts it.
+func (r *responder) requestMAC(keys *frameKeys, covered []byte) []byte {
+	r.auth.counts.hmacs.Add(1)
+	return keys.request.sum(covered)
 }
 
 // agree makes the shared secret of suite 2, which shows that the public key is good.

@@ -217,6 +217,14 @@ var lowOrder = []string{
 	"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 }
 
+// lowOrderRequest is the Request of a client of suite 2 that holds the key, and sends a point of low order.
+func (s *site) lowOrderRequest(point []byte) []byte {
+	s.t.Helper()
+	q := request{suite: SuiteX25519, mode: ModeB, keyID: 7, clientID: testClientID, public: point, app: s.app}
+	frame := q.append(startOf("Req", 0x50, 133))
+	return append(frame, s.initiate().keys.request.sum(frame)...)
+}
+
 func TestCM_17_PointsOfLowOrderAreRefused(t *testing.T) {
 	private, err := ecdh.X25519().NewPrivateKey(octets(3, 32))
 	require.NoError(t, err)
@@ -224,11 +232,7 @@ func TestCM_17_PointsOfLowOrderAreRefused(t *testing.T) {
 		_, err := agree(private, unhex(t, p))
 		requireReason(t, ReasonPublicKey, err)
 
-		// A client that holds the key sends one.
 		s := siteOf(t, func(client, _ *Config) { client.Suite = SuiteX25519 })
-		i := s.initiate()
-		q := request{suite: SuiteX25519, mode: ModeB, keyID: 7, clientID: testClientID, public: unhex(t, p), app: s.app}
-		frame := q.append(startOf("Req", 0x50, 133))
-		s.refused(append(frame, i.keys.request.sum(frame)...), ReasonPublicKey)
+		s.refused(s.lowOrderRequest(unhex(t, p)), ReasonPublicKey)
 	}
 }
