@@ -152,8 +152,10 @@ func TestRSK_1_AResponderThatIsNone(t *testing.T) {
 			defer close(ended)
 			p.Read(64)
 			p.Reply("50 02 0008 8010 8010", []byte("none")...)
+			require.NoError(t, p.Conn.SetReadDeadline(time.Now().Add(time.Minute)))
 			_, err := io.Copy(io.Discard, p.Conn)
 			require.Error(t, err, "the connection is reset")
+			require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 		})
 		_, err := Dial(within(t), open(t), "pipe", addr, nil)
 		require.ErrorIs(t, err, ErrProtocol)
@@ -195,6 +197,36 @@ func TestRSK_15_APeerThatNeverReads(t *testing.T) {
 		require.True(t, timeout.Timeout())
 		require.Equal(t, 4096, n, "its half")
 		require.NoError(t, s.conn.Close(), "that was sent")
+		<-ended
+	})
+}
+
+// TestRSK_10_APeerThatGivesNoCredits hears DISCONNECT all the same, five seconds after Close: an entry of the iomap that waits for
+// credits is lost.
+func TestRSK_10_APeerThatGivesNoCredits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := small
+		cfg.IOMap = 1
+		s := meet(t, &cfg, mappedPrivate())
+		s.Send(s.message(wire.OpSGL, 64))
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for s.hears() != disconnect {
+			}
+			s.CloseWrite()
+		}()
+		require.NoError(t, s.conn.SetWriteDeadline(time.Now().Add(time.Second)))
+		var err error
+		for err == nil {
+			_, err = s.conn.Write([]byte("x"))
+		}
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded, "there are no credits")
+		require.NoError(t, s.conn.SetWriteDeadline(time.Time{}))
+		require.NoError(t, s.conn.Map(make([]byte, 8), 0))
+		begin := time.Now()
+		require.ErrorIs(t, s.conn.Close(), os.ErrDeadlineExceeded)
+		require.Equal(t, linger, time.Since(begin))
 		<-ended
 	})
 }

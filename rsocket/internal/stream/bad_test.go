@@ -148,6 +148,42 @@ func TestRSK_3_SlotsInTurn(t *testing.T) {
 	require.EqualValues(t, 8, w.Addr)
 }
 
+// TestRSK_3_SlotsOfThePeerInTurn: halves are told in its slots, however many it has, and behind the last of them again in the first.
+func TestRSK_3_SlotsOfThePeerInTurn(t *testing.T) {
+	for slots := range uint32(5) {
+		if slots == 0 {
+			continue
+		}
+		peer := sizes{half: 4096, credits: 64, ring: 4096}.private()
+		peer.Table.Slots = slots
+		s := New(common.config(), peer)
+		s.Next() // tells the second half, if the peer has a slot for it
+		for i := range uint64(6) {
+			require.NoError(t, s.Message(wire.NewMessage(wire.OpData, 4096), nil))
+			s.Consume(4096)
+			w, ok := s.Next()
+			require.True(t, ok)
+			require.Equal(t, OneSlot, w.Writes)
+			told := i + 2 // the private data tell the first half
+			if slots == 1 {
+				told = i + 1
+			}
+			require.Equal(t, wire.SlotSize*(told%uint64(slots)), w.Addr, "half %d in %d slots", told, slots)
+			s.Completed()
+		}
+	}
+}
+
+// TestRSK_5_10_NoSGLAfterSHUTDOWN: a peer that sends nothing more needs no memory, and no credits.
+func TestRSK_5_10_NoSGLAfterSHUTDOWN(t *testing.T) {
+	s := begun(t)
+	require.NoError(t, s.Message(wire.NewMessage(wire.OpData, 4096), nil))
+	require.NoError(t, s.Message(shutdown, nil))
+	s.Consume(4096)
+	_, ok := s.Next()
+	require.False(t, ok)
+}
+
 // TestRSK_5_ConditionsOfAnSGL: half of the memory is free, or half of the credits were used.
 func TestRSK_5_ConditionsOfAnSGL(t *testing.T) {
 	s := begun(t)
@@ -241,6 +277,19 @@ func TestRSK_17_NothingIsAllocated(t *testing.T) {
 		turn()
 	}
 	require.Zero(t, testing.AllocsPerRun(1000, turn))
+}
+
+// TestRSK_6_WhatProvesThatAnSGLWasPolled: more than the peer could send without it, and not as much.
+func TestRSK_6_WhatProvesThatAnSGLWasPolled(t *testing.T) {
+	for _, c := range []struct {
+		messages, octets uint64
+		proved           bool
+	}{{16, 4096, false}, {17, 4096, true}, {16, 4097, true}} {
+		a := account{entries: 64}
+		a.control(proof{messages: 16, octets: 4096})
+		a.heard(c.messages, c.octets)
+		require.Equal(t, c.proved, a.controls == 0, "%d messages of %d octets", c.messages, c.octets)
+	}
 }
 
 // TestRSK_6_MoreMessagesThanMarks: the last mark stands for several messages, and goes when the last of them
