@@ -354,3 +354,21 @@ func TestRPR_14_KeptMemory(t *testing.T) {
 		require.NotSame(t, first, write(c), "the oldest had to go")
 	})
 }
+
+// TestRPR_15_AServerThatIsSlow: a call whose RDMA Reads have come may take its server longer than patience.
+func TestRPR_15_AServerThatIsSlow(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := connected(t, Config{})
+		r := c.exposes(10000, true)
+		h := c.header()
+		h.Proc, h.Reads = wire.NoMsg, r.reads(0)
+		copy(r.mem, rpc(h.XID, 17))
+		h.Reply, h.HasReply = r.chunk(), true
+		c.send(h.Append(nil))
+		k := c.next()
+		time.Sleep(2 * patience)
+		require.NoError(t, c.conn.Err())
+		c.reply(k, accepted(h.XID), make([]byte, 5000))
+		c.recv()
+	})
+}

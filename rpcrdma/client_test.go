@@ -331,6 +331,10 @@ func TestRPR_22_NoSense(t *testing.T) {
 			return [][]byte{h.Append(nil), accepted(h.XID)}
 		}, ErrMalformed},
 		"another handle": {func(h *wire.Header) [][]byte { return [][]byte{handle(h).Append(nil), accepted(h.XID)} }, ErrMalformed},
+		"another offset": {func(h *wire.Header) [][]byte {
+			h.Writes[0][0].Offset++
+			return [][]byte{h.Append(nil), accepted(h.XID)}
+		}, ErrMalformed},
 		"more than there is": {func(h *wire.Header) [][]byte {
 			h.Writes[0][0].Length++
 			return [][]byte{h.Append(nil), accepted(h.XID)}

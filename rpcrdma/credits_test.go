@@ -1,6 +1,7 @@
 package rpcrdma
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +52,26 @@ func TestRPR_4_MoreThanGranted(t *testing.T) {
 		k, err := c.conn.ReadCall(t.Context())
 		require.Nil(t, k)
 		require.Error(t, err)
+	})
+}
+
+// TestRPR_4_ASecondReplyWhileTheFirstWaits is refused at once.
+func TestRPR_4_ASecondReplyWhileTheFirstWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := connected(t, Config{Credits: 1})
+		h := c.header()
+		c.send(h.Append(nil), rpc(h.XID, 0))
+		k := c.next()
+		o := <-c.conn.idle // the only one
+		first := make(chan error, 1)
+		go func() { first <- k.Reply(context.Background(), accepted(h.XID)) }()
+		synctest.Wait()
+		ended, end := context.WithCancel(t.Context())
+		end()
+		require.ErrorIs(t, k.Reply(ended, accepted(h.XID)), errAnswered)
+		c.conn.idle <- o
+		require.NoError(t, <-first)
+		require.Equal(t, accepted(h.XID), c.recv().body)
 	})
 }
 

@@ -3,6 +3,7 @@ package rpcrdma
 import (
 	"encoding/binary"
 	"math"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -291,6 +292,62 @@ func TestRPR_13_NoRemoteRights(t *testing.T) {
 			require.Zero(t, c.conn.qp.IRD())
 		}
 	})
+}
+
+// TestRPR_13_NothingCanBeRead: nor by a QP of the same PD that serves RDMA Reads.
+func TestRPR_13_NothingCanBeRead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := newHost(t, "pipe", Config{})
+		for i := range 4 {
+			c := h.connect(linux)
+			mr := c.allRegions()[i]
+			serves := make(chan *iwarp.QP, 1)
+			go func() {
+				cr, err := h.l.Accept(within(t))
+				if err == nil {
+					qp, _ := cr.Accept(within(t), &iwarp.QPConfig{PD: c.conn.home.pd})
+					serves <- qp
+				}
+			}()
+			reader, err := h.dial(linux, func(q *iwarp.QPConfig) { q.ORD = 1 })
+			require.NoError(t, err)
+			require.Error(t, reader.qp.RDMARead(within(t), reader.exposes(8, false).mr.Slice(0, 8), mr.Advertise(0, 8)))
+			qp := <-serves
+			<-qp.Done()
+			require.ErrorIs(t, qp.Err(), iwarp.ErrAccess, "region %d", i)
+		}
+	})
+}
+
+// TestRPR_13_22_RightsOfAClientsMemory: the server can only read the argument of a call, and only write to the memory of its reply.
+func TestRPR_13_22_RightsOfAClientsMemory(t *testing.T) {
+	peerMemory := func(s wire.Segment) iwarp.RemoteBuffer {
+		return iwarp.RemoteBuffer{STag: stag.STag(s.Handle), TO: s.Offset, Len: s.Length}
+	}
+	for what, breaks := range map[string]func(s *scripted, h *wire.Header) error{
+		"a Write to the argument": func(s *scripted, h *wire.Header) error {
+			return s.qp.RDMAWrite(within(s.TB), peerMemory(h.Reads[0].Segment), s.out.Slice(0, 8))
+		},
+		"a Read of the memory for the result": func(s *scripted, h *wire.Header) error {
+			return s.qp.RDMARead(within(s.TB), s.in.Slice(0, 8), peerMemory(h.Writes[0][0]))
+		},
+		"a Read of the memory for the reply": func(s *scripted, h *wire.Header) error {
+			return s.qp.RDMARead(within(s.TB), s.in.Slice(0, 8), peerMemory(h.Reply[0]))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newScripted(t)
+				go func() { _ = breaks(s, s.recv()) }()
+				data := make([]byte, 10000)
+				r := &Request{Head: rpc(5, procRead, opaque(data)[:4]...), Data: data, Result: make([]byte, 10000), MaxReply: 20000}
+				_, err := s.client.Do(within(t), r)
+				require.ErrorIs(t, err, net.ErrClosed)
+				<-s.client.Done()
+				require.ErrorIs(t, s.client.QP().Err(), iwarp.ErrAccess)
+			})
+		})
+	}
 }
 
 // allRegions makes the connection use each kind of region, and returns all that it has.

@@ -171,10 +171,11 @@ func TestRPR_21_ListenerCloses(t *testing.T) {
 		require.NoError(t, err)
 		s, err := l.Accept()
 		require.NoError(t, err)
-		_, err = h.dial(linux) // never accepted
+		never, err := h.dial(linux) // is not accepted
 		require.NoError(t, err)
 		synctest.Wait()
 		require.NoError(t, l.Close())
+		<-never.qp.Done()
 		_, err = l.Accept()
 		require.ErrorIs(t, err, net.ErrClosed)
 		_, err = h.dial(linux)

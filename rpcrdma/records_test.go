@@ -150,6 +150,27 @@ func TestRPR_16_LongReplies(t *testing.T) {
 	})
 }
 
+// TestRPR_14_16_FragmentsTogetherAreBounded: no more is kept of a record than a reply may have.
+func TestRPR_14_16_FragmentsTogetherAreBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := connected(t, Config{MaxBytes: 20 << 20})
+		s := c.conn.Records()
+		limit := c.conn.cfg.maxReply()
+		h := c.header()
+		c.send(h.Append(nil), rpc(h.XID, 6))
+		_, err := io.ReadFull(s, make([]byte, 44))
+		require.NoError(t, err)
+		b := marked(append(accepted(h.XID), make([]byte, 3*limit/2)...), limit/2, limit/2, limit/4)
+		end := len(b) - 8
+		_, err = s.Write(b[:end])
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(s.(*records).out.octets), limit)
+		_, err = s.Write(b[end:])
+		require.NoError(t, err)
+		c.failure(h.XID, 2)
+	})
+}
+
 // TestRPR_17_RecordsOfNoCall: a reply to none is an error of Write, and the next one is sent.
 func TestRPR_17_RecordsOfNoCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -3,6 +3,7 @@ package rpcrdma
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -83,6 +84,24 @@ func TestRPR_6_CallByPositionZero(t *testing.T) {
 		require.Equal(t, want, k.Message())
 		c.reply(k, accepted(h.XID))
 		require.Zero(t, c.recv().invalidated, "there were two handles")
+	})
+}
+
+// TestRPR_6_ReadsThatMayBeOutstanding: no more of them are posted, since replies would wait behind them.
+func TestRPR_6_ReadsThatMayBeOutstanding(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newHost(t, "pipe", Config{}).connect(linux, func(q *iwarp.QPConfig) { q.IRD = 2 })
+		r, release := c.stuck(10000)
+		h := c.header()
+		h.Proc, h.Reads = wire.NoMsg, r.reads(0, 1000, 2000, 3000, 4000)
+		c.send(h.Append(nil))
+		synctest.Wait()
+		c.conn.mu.Lock()
+		reading := c.conn.reading
+		c.conn.mu.Unlock()
+		require.Equal(t, 2, reading)
+		release()
+		<-c.conn.Done() // the octets are no call
 	})
 }
 

@@ -105,6 +105,10 @@ func TestRPR_3_Depths(t *testing.T) {
 			require.Zero(t, c.conn.qp.IRD(), "the client cannot read")
 		})
 	}
+	bubble(t, func(t *testing.T) { // with revision 1 a client does not tell
+		c := newHost(t, "pipe", Config{}).connect(linux, func(q *iwarp.QPConfig) { q.MPA = iwarp.MPAOptions{Revision: 1} })
+		require.Equal(t, 1, c.conn.qp.ORD())
+	})
 	bubble(t, func(t *testing.T) {
 		h := newHost(t, "pipe", Config{})
 		result := h.answers()
