@@ -89,3 +89,20 @@ func TestRMA_8_KeysOfAnotherConnection(t *testing.T) {
 		r.ends(w)
 	})
 }
+
+// TestKEY_20_MessagesAreOverwritten when they have been read: there may be keys in them.
+func TestKEY_20_MessagesAreOverwritten(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		h, p := w.opens(), w.portal(1)
+		require.NoError(t, does(t, p, Command{Op: Write, Handle: h, Buf: octets(1, 16)}).Err)
+		require.NoError(t, h.Rekey(w.context(), nil, 0))
+		synctest.Wait()
+		for _, c := range []*conn{w.client.c, w.servedConn()} {
+			require.NotEmpty(t, c.receives.mems)
+			for i, m := range c.receives.mems {
+				require.Equal(t, make([]byte, receiveSize), m, "receive %d", i)
+			}
+		}
+	})
+}
