@@ -80,6 +80,24 @@ func TestP9R_3_HandlerRefusesVersion(t *testing.T) {
 	require.ErrorIs(t, err, ErrProtocol)
 }
 
+// TestP9R_3_LaterTversionThatIsRefused ends the session that there was; the receives keep the msize that the handler has agreed to.
+func TestP9R_3_LaterTversionThatIsRefused(t *testing.T) {
+	s := newSession(8192, 4, 10, false)
+	wantVerdict(t, s, deliver, tversionMsg(8192, "9P2000.L"))
+	s.wasRead(noTag)
+	_, err := s.answered(message(rversion, noTag, versionBody(5000, "9P2000.L")...))
+	require.NoError(t, err)
+	require.EqualValues(t, 5000, s.msize)
+	require.EqualValues(t, 5000, s.granted, "not what was asked for")
+	wantVerdict(t, s, deliver, tversionMsg(8192, "9P2000.L"))
+	s.wasRead(noTag)
+	_, err = s.answered(rerror(noTag, einval))
+	require.NoError(t, err)
+	require.Zero(t, s.msize)
+	require.EqualValues(t, 5000, s.granted)
+	wantVerdict(t, s, answer, message(tclunk, 1))
+}
+
 func wantVerdict(t *testing.T, s *session, want verdict, msg []byte) []byte {
 	t.Helper()
 	h, err := checkMessage(msg)
