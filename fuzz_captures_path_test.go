@@ -61,14 +61,17 @@ func (c *captureCase) over(t *testing.T, a, b net.Conn) *verdict {
 	if len(c.reads) > 0 {
 		<-heard
 	}
-	p.sends(c.octets(p.known))
+	wire, whole := c.octets(p.known)
+	p.sends(wire)
 	select {
 	case <-p.qp.Done():
 	case <-time.After(6 * wiretest.Patience):
 		require.Fail(t, "the QP does not end")
 	}
 	<-discarded
-	return c.conceals(p.judges())
+	v := p.judges()
+	v.whole = whole
+	return c.conceals(v)
 }
 
 func (p *capturePath) connects(b net.Conn) {
