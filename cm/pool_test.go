@@ -472,9 +472,10 @@ func TestCM_58_59_DrainEndsAQPThatIsSetUpAllTheSame(t *testing.T) {
 		h := listens(t, "pipe", "", 0)
 		var p *Pool
 		drained := make(chan error, 1)
+		var ready atomic.Int32
 		p, _ = newTestPool(t, func(c *PoolConfig) {
 			c.QP.SetupTrace = &iwarp.SetupTrace{Leave: func(s iwarp.SetupStage, _ error) {
-				if s == iwarp.StageReady && h.accepted.Load() == 1 {
+				if s == iwarp.StageReady && ready.Add(1) == 1 {
 					go func() { drained <- p.Drain(context.Background(), h.addr) }()
 					synctest.Wait() // for Drain, which waits for the QP
 				}
@@ -483,7 +484,7 @@ func TestCM_58_59_DrainEndsAQPThatIsSetUpAllTheSame(t *testing.T) {
 		l := p.mustGet(t, h)
 		require.NoError(t, <-drained)
 		require.Equal(t, iwarp.StateRTS, l.QP().State(), "that of a later set-up")
-		require.EqualValues(t, 2, h.accepted.Load())
+		require.EqualValues(t, 2, ready.Load())
 		l.Release(false)
 	})
 }
