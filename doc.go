@@ -181,14 +181,15 @@
 // net.ErrClosed, and as soon as [QP.Err] has it the first cause, which errors.As finds: a
 // [TerminateError] of either direction, or an error of the connection.
 //
-// [QP.Close] refuses new posts, completes the work that is queued and the RDMA Reads of the
-// peer, ends the connection, and flushes the receive queue, within Config.CloseTimeout. The
-// peer's QP then ends, too, with an error if its send queue is not empty. A message that the
-// peer has handed to the network by then is discarded and makes the end an error on this side,
-// of which the peer may not learn, so the applications should first agree on the end. [QP.Terminate] tells the peer that this side
-// cannot continue. [QP.Abort] does not wait for the peer. When one of these methods returns,
-// or the channel of [QP.Done] is closed, all work requests have completed. [QP.Drain] waits
-// for the work requests that were posted, and ends nothing.
+// [QP.Close] refuses new posts, completes the work that is queued and the RDMA Reads of
+// the peer, ends the connection, and flushes the receive queue, within
+// Config.CloseTimeout. The peer's QP then ends, too, with an error if its send queue is
+// not empty. A message that the peer has handed to the network by then is discarded and
+// makes the end an error on this side, of which the peer may not learn, so the
+// applications should first agree on the end. [QP.Terminate] tells the peer that this side
+// cannot continue. [QP.Abort] does not wait for the peer. When one of these methods
+// returns, or the channel of [QP.Done] is closed, all work requests have completed.
+// [QP.Drain] waits for the work requests that were posted, and ends nothing.
 //
 // [RNIC.Shutdown] ends all QPs of a program gracefully, within a context. [RNIC.Close] aborts
 // everything, so that the last messages may be lost, and waits for all goroutines. A wait on a

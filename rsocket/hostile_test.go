@@ -183,13 +183,7 @@ func TestRSK_15_APeerThatNeverReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := meet(t, &small, itsPrivate)
 		s.Send(s.message(wire.OpSGL, 64))
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			for s.hears() != disconnect {
-			}
-			s.CloseWrite()
-		}()
+		ended := s.endsWithDISCONNECT()
 		require.NoError(t, s.conn.SetWriteDeadline(time.Now().Add(time.Second)))
 		n, err := s.conn.Write(make([]byte, 1<<20))
 		var timeout net.Error
@@ -209,13 +203,7 @@ func TestRSK_10_APeerThatGivesNoCredits(t *testing.T) {
 		cfg.IOMap = 1
 		s := meet(t, &cfg, mappedPrivate())
 		s.Send(s.message(wire.OpSGL, 64))
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			for s.hears() != disconnect {
-			}
-			s.CloseWrite()
-		}()
+		ended := s.endsWithDISCONNECT()
 		require.NoError(t, s.conn.SetWriteDeadline(time.Now().Add(time.Second)))
 		var err error
 		for err == nil {

@@ -102,6 +102,18 @@ func (s *rawPeer) hears() wire.Message {
 	}
 }
 
+// endsWithDISCONNECT takes what comes, and ends its half after DISCONNECT. The channel is closed then.
+func (s *rawPeer) endsWithDISCONNECT() <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for s.hears() != disconnect {
+		}
+		s.CloseWrite()
+	}()
+	return ended
+}
+
 // wants waits for messages.
 func (s *rawPeer) wants(all ...wire.Message) {
 	s.Helper()

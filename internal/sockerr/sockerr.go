@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// winsock has the numbers of Windows for such errors. Those that package syscall has for them there are its own:
-// no call returns them. On other systems no error has these numbers.
+// winsock maps errors of package syscall to the numbers of Windows sockets. On Windows package syscall gives these
+// errors numbers of its own, which no call returns. On other systems no error has the numbers of Windows.
 var winsock = map[syscall.Errno]syscall.Errno{
 	syscall.EACCES:          10013,
 	syscall.EMFILE:          10024,

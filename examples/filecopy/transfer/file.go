@@ -110,8 +110,8 @@ type incoming struct {
 	name, temp string
 }
 
-// create makes an incoming of the given size, all zeros. It has the rights of the file that it is to replace, before anything of it is
-// there to be read.
+// create makes an incoming of the given size, all zeros. It gets the permissions of the file that it replaces before it has any
+// content.
 func create(root *os.Root, name string, size int64) (*incoming, error) {
 	if size < 0 || size > maxSize {
 		return nil, fmt.Errorf("a file of %d octets, at most %d", size, int64(maxSize))
