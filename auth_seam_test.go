@@ -395,7 +395,10 @@ func TestTraceThatPanics(t *testing.T) {
 		go func() {
 			cr, err := s.rnic.Server(testContext(t), theirs, nil)
 			if err == nil {
-				_, err = cr.Accept(testContext(t), &iwarp.QPConfig{PD: s.pd})
+				var qp *iwarp.QP
+				if qp, err = cr.Accept(testContext(t), &iwarp.QPConfig{PD: s.pd}); err == nil {
+					<-qp.Done()
+				}
 			}
 			answered <- err
 		}()
@@ -408,7 +411,9 @@ func TestTraceThatPanics(t *testing.T) {
 		}}}
 		require.PanicsWithValue(t, "of the program", func() { _, _ = s.rnic.Client(testContext(t), c, qc) })
 		require.True(t, c.closed.Load(), "the stage %v", stage)
-		require.Error(t, <-answered)
+		if err := <-answered; stage != iwarp.StageConfirm { // at which the responder may have its QP, and sees an orderly end
+			require.Error(t, err)
+		}
 		require.Zero(t, s.rnic.InUse().MaxQP)
 	}
 }
