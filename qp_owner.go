@@ -32,7 +32,7 @@ func (qp *QP) checkOverflow() {
 	}
 }
 
-// HasReceive reports whether there is a receive for the next message.
+// HasReceive reports whether there is a receive for the next message, or will be none.
 func (o owner) HasReceive() bool { return o.qp.hasReceive() }
 
 // fencedNotice is how long the work of a responder waits before a warning is logged.

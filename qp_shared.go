@@ -54,10 +54,10 @@ func (qp *QP) mayDraw() bool {
 	return qp.recvSlots.ResumeWhenFree(qp.cfg.RecvDepth, &qp.staller) && qp.cfg.SRQ.offers(qp)
 }
 
-// hasReceive reports whether there is a receive for the next message. Any goroutine may call
-// it.
+// hasReceive reports whether there is a receive for the next message, or will be none. Any
+// goroutine may call it.
 func (qp *QP) hasReceive() bool {
-	return qp.rq.Waiting() || qp.cfg.SRQ != nil && qp.mayDraw()
+	return qp.rq.HasEnded() || qp.rq.Waiting() || qp.cfg.SRQ != nil && qp.mayDraw()
 }
 
 // SetRecvLimit arms EventRecvLimit on a QP with an SRQ. The event is raised once, when the

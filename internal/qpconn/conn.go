@@ -17,8 +17,9 @@ type Owner interface {
 	Received()
 	// Sent is called after each batch that was sent. The caller has the right to send.
 	Sent()
-	// HasReceive reports whether a receive is posted, for a message that has found none. If
-	// it reports false, the Owner must call Resume when a receive is posted.
+	// HasReceive reports whether a message that has found no receive is to be tried again: a receive
+	// is posted, or the queue has ended and the message is in error. If it reports false, the Owner
+	// must call Resume when a receive is posted.
 	HasReceive() bool
 	// Notice reports that something has to wait.
 	Notice(n Notice)

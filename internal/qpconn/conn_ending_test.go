@@ -34,8 +34,16 @@ func (e *end) isDrained() bool {
 func (e *end) endsSending() {
 	e.Helper()
 	require.True(e, e.isDrained(), "all work is done")
+	e.endsReceives()
 	e.conn.stream.Shut()
 	e.conn.EndSending()
+}
+
+// endsReceives ends the queue of receives.
+func (e *end) endsReceives() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
 }
 
 func (e *end) peerEnds() { e.llp.change(func() { e.llp.fin = true }) }

@@ -235,6 +235,38 @@ func TestMessageThatWaitsComesTooLate(t *testing.T) {
 	})
 }
 
+// TestMessageStallsAsTheReceivesEnd, and our half with them or not yet: no message waits for what will not be posted.
+func TestMessageStallsAsTheReceivesEnd(t *testing.T) {
+	for _, place := range []string{"Received", "HasReceive", "HasReceive has looked"} {
+		for _, late := range []bool{false, true} {
+			inBubble(t, nil, func(e *end) {
+				resume := e.set(place)
+				e.llp.arrives(aSend(1))
+				synctest.Wait()
+				require.True(e, e.reached(place))
+				e.drains()
+				if late {
+					e.endsSending()
+				} else {
+					e.endsReceives()
+				}
+				resume()
+				synctest.Wait()
+				require.Equal(e, !late && place == "HasReceive has looked", e.conn.ResumeStalled(), "it waits already, and is told now")
+				synctest.Wait()
+				_, cause := e.conn.Cause()
+				if late {
+					require.ErrorIs(e, cause, rdmap.ErrLate)
+					return
+				}
+				var f *transport.Fault
+				require.ErrorAs(e, cause, &f)
+				require.Equal(e, transport.DDPNoBuffer, f.Code)
+			})
+		}
+	}
+}
+
 // TestWaiterLeavesAsTheReceiveIsPosted for the message that it has found none for: the message does not
 // wait for more input.
 func TestWaiterLeavesAsTheReceiveIsPosted(t *testing.T) {

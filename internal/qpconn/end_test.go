@@ -36,6 +36,7 @@ type end struct {
 	mu        sync.Mutex
 	posted    int       // receives
 	gaveUp    bool      // the next message that finds no receive is in error
+	ended     bool      // no receive will be posted
 	delivered int       // messages
 	expected  []*waiter // each for a message
 	statuses  []rdmap.Status

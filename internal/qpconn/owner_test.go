@@ -29,7 +29,7 @@ func (e *end) HasReceive() bool {
 	defer e.pass("HasReceive has looked")
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.posted > 0
+	return e.posted > 0 || e.ended
 }
 
 func (e *end) Notice(n Notice) {
@@ -96,7 +96,7 @@ func (q receives) Buffer(int) []stag.Span { return nil }
 func (q receives) Missing() error {
 	q.e.mu.Lock()
 	defer q.e.mu.Unlock()
-	if q.e.gaveUp {
+	if q.e.gaveUp || q.e.ended {
 		return nil
 	}
 	return transport.ErrStall
