@@ -121,12 +121,13 @@ func (e *entry) admit(user Scope, r *Region) error {
 }
 
 // enable makes r what the entry names: VALID, or CLOSING if the entry is being closed.
-// Preconditions: e.mu is held, and admit has agreed.
+// Preconditions: e.mu is held, and admit has agreed. It does so before the table has r: an
+// InvalidateSTag, which does not lock e.mu, would else find r INVALID, and r would be VALID after it.
 func (e *entry) enable(r *Region) {
-	e.table.replace(e.live, r)
 	r.state.Or(e.live.state.Load() & closing)
-	e.live = r
 	r.state.And(^invalid)
+	e.table.replace(e.live, r)
+	e.live = r
 }
 
 // Queue returns what a work request holds that is still to enable or to invalidate the STag
