@@ -114,7 +114,7 @@ func (w *cqWaiter) Delist() {
 	}
 }
 
-func (w *cqWaiter) Token() chan struct{} { return w.token }
+func (w *cqWaiter) Token() qpconn.Token { return w.token }
 
 // Wait is like Poll but waits until there is at least one completion, or until Signal is called;
 // only then it returns 0 without an error. It fails only with the error of ctx, or with an error

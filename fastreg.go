@@ -62,7 +62,7 @@ func (qp *QP) fillRegister(r *rdmap.Request, wr *SendWR, known []int64) error {
 	if wr.Buffer != nil {
 		r.Enable, err = mr.fast.PrepareSized(wr.Buffer, known[0], wr.Access, wr.Remote.TO, wr.Key)
 	} else {
-		r.Enable, err = mr.fast.PrepareKey(wr.Memory, nil, wr.Access, wr.Remote.TO, wr.Key)
+		r.Enable, err = mr.fast.PrepareKey(wr.Memory, wr.Access, wr.Remote.TO, wr.Key)
 	}
 	return prepareError(wr.Op, err)
 }

@@ -30,10 +30,10 @@ func (qp *QP) helper() *helper {
 	return w
 }
 
-func (w *helper) Done() bool           { return w.done.Load() }
-func (w *helper) Enlist()              {} // finish always sends a token
-func (w *helper) Delist()              {}
-func (w *helper) Token() chan struct{} { return w.token }
+func (w *helper) Done() bool          { return w.done.Load() }
+func (w *helper) Enlist()             {} // finish always sends a token
+func (w *helper) Delist()             {}
+func (w *helper) Token() qpconn.Token { return w.token }
 
 // finish reports that wc is valid.
 func (w *helper) finish() {

@@ -9,7 +9,7 @@ import (
 
 // minULPDU is the shortest DDP segment: a tagged header with nothing after it.
 // The RFCs have no code for a shorter ULPDU; it is answered as a wrong length.
-const minULPDU = 14
+const minULPDU = taggedLen
 
 // A decoder finds the FPDUs in the octets of one direction, by the chain of
 // their lengths (RFC 5044 section 6). A segmentation of the octets makes no
@@ -36,12 +36,12 @@ func (d *decoder) next(b []byte) (fpdu, *transport.Fault) {
 	if d.markers && markerDue(d.pos) {
 		lead = markerSize
 	}
-	if len(b) < lead+2 {
+	if len(b) < lead+lengthSize {
 		return fpdu{}, nil
 	}
 	n := int(binary.BigEndian.Uint16(b[lead:]))
 	header := d.pos + uint64(lead)
-	f := fpdu{off: lead + 2, n: n, size: lead + d.size(header, n)}
+	f := fpdu{off: lead + lengthSize, n: n, size: lead + d.size(header, n)}
 	if len(b) < f.size {
 		return fpdu{}, nil
 	}
@@ -119,4 +119,4 @@ func squeeze(b []byte, header uint64) {
 
 // padding is the number of octets that bring a length field and n octets to a
 // multiple of 4.
-func padding(n int) int { return -(2 + n) & 3 }
+func padding(n int) int { return -(lengthSize + n) & 3 }

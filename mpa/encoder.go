@@ -42,7 +42,7 @@ func (e *encoder) encode(out *batch, head []byte, payload [][]byte, n int, stage
 		return
 	}
 	e.begin(out)
-	var length [2]byte
+	var length [lengthSize]byte
 	binary.BigEndian.PutUint16(length[:], uint16(n))
 	e.copy(out, length[:])
 	e.copy(out, head)
@@ -67,7 +67,7 @@ func (e *encoder) fitsWhole(out *batch, n int, stage bool) bool {
 }
 
 // wholeSize is the size of the FPDU of a ULPDU of n octets, without Markers.
-func wholeSize(n int) int { return 2 + n + padding(n) + crcSize }
+func wholeSize(n int) int { return lengthSize + n + padding(n) + crcSize }
 
 // whole is encode for an FPDU that fitsWhole: it is put together in its place, and
 // digested at once.

@@ -46,10 +46,10 @@ func (s *Stream) Terminate(cause error) bool {
 	if !s.enter(phaseEnding) {
 		return false
 	}
-	op, ok := opcodeInError(cause)
-	if ok && op == OpTerminate {
+	if InTerminate(cause) {
 		return false
 	}
+	op, ok := opcodeInError(cause)
 	if code := asFault(0, cause).Code; ok && op == OpReadResponse && isPlacement(code) && s.orq.len() > 0 && s.orq.at(0).Kind == KindRead {
 		st := StatusLocalProtection // the response was right, but could not be placed
 		switch {
@@ -84,6 +84,13 @@ func isPlacement(code transport.Code) bool {
 		return true
 	}
 	return false
+}
+
+// InTerminate reports whether cause is an error in a Terminate of the peer. Such an error ends the
+// stream, but is not answered by a Terminate.
+func InTerminate(cause error) bool {
+	op, ok := opcodeInError(cause)
+	return ok && op == OpTerminate
 }
 
 // opcodeInError returns the opcode of the segment that has caused the error.

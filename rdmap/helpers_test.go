@@ -23,6 +23,13 @@ func (b *brokenBuffer) Size() int64                            { return b.size }
 func (b *brokenBuffer) ReadAt([]byte, int64) (int, error)      { return 0, errBroken }
 func (b *brokenBuffer) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 
+// Outstanding returns how many requests await the peer's response; at most the ORD.
+func (s *Stream) Outstanding() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.orq.len()
+}
+
 func itoa(i int) string { return strconv.Itoa(i) }
 
 // skipUnderRace skips tests of what the race detector changes.

@@ -223,13 +223,6 @@ func (s *Stream) Idle() (sq, irq int) {
 	return int(s.sq.posted - s.sq.head), s.irq.len()
 }
 
-// Outstanding returns how many requests await the peer's response; at most the ORD.
-func (s *Stream) Outstanding() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.orq.len()
-}
-
 // BatchDone must be called after a batch of segments, before the receiving goroutine waits for
 // more or reports completions. Requests whose responses have arrived complete, and Stats
 // includes the batch.

@@ -140,24 +140,6 @@ func siwPresent(b uint8) (present uint8) {
 	return present
 }
 
-// assigned reports whether c is in the registries of RFC 6580 section 3.
-func assigned(c transport.Code) bool {
-	n := c.Code()
-	switch uint16(c) >> 8 {
-	case 0x00: // any code is assigned for a local catastrophic error of RDMAP
-		return true
-	case 0x01:
-		return n <= 0x04 || n == 0x09 || n == 0xff
-	case 0x02:
-		return n >= 0x05 && n <= 0x09 || n == 0xff
-	case 0x10:
-		return n == 0x00
-	case 0x11:
-		return n <= 0x04
-	case 0x12:
-		return n >= 0x01 && n <= 0x06
-	case 0x20:
-		return n >= 0x01 && n <= 0x07
-	}
-	return false
-}
+// assigned reports whether c is in the registries of RFC 6580 section 3, which leave the code of a local catastrophic
+// error of RDMAP open.
+func assigned(c transport.Code) bool { return uint16(c)>>8 == 0 || c.Assigned() }

@@ -204,7 +204,7 @@ func TestVERBS_1_4_NextKey(t *testing.T) {
 			require.Greater(t, i-at, 128, "a key is not used again soon")
 		}
 		last[key] = i
-		r, err := b.PrepareKey(mem, nil, everyRight, 0, &key)
+		r, err := b.PrepareKey(mem, everyRight, 0, &key)
 		require.NoError(t, err)
 		require.Equal(t, key, r.STag().Key())
 	}

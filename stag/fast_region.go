@@ -38,7 +38,7 @@ func (t *Table) Allocate(maxLen uint64, o Options) (*FastRegion, error) {
 // until then its STag is INVALID. It fails when the FastRegion is closed, or without
 // randomness; what is wrong with the registration itself, Enable tells.
 func (b *FastRegion) Prepare(mem []byte, access Access, base uint64) (*Region, error) {
-	return b.PrepareKey(mem, nil, access, base, nil)
+	return b.PrepareKey(mem, access, base, nil)
 }
 
 // PrepareBuffer does for a Buffer what Prepare does for memory. Its size is asked
@@ -47,17 +47,14 @@ func (b *FastRegion) PrepareBuffer(buf Buffer, access Access, base uint64) (*Reg
 	if buf == nil {
 		return nil, errNoBuffer
 	}
-	return b.PrepareKey(nil, buf, access, base, nil)
+	return b.PrepareSized(buf, buf.Size(), access, base, nil)
 }
 
-// PrepareKey is Prepare, or PrepareBuffer if buf is not nil, with a key that the caller
-// has chosen (draft-hilland-rddp-verbs section 7.2), unless it is nil: then the key is one
-// that a peer can hardly predict. To choose the key of a registration that a peer knows of
-// is to let that peer use the new one, too.
-func (b *FastRegion) PrepareKey(mem []byte, buf Buffer, access Access, base uint64, key *uint8) (*Region, error) {
-	if buf != nil {
-		return b.PrepareSized(buf, buf.Size(), access, base, key)
-	}
+// PrepareKey is Prepare with a key that the caller has chosen (draft-hilland-rddp-verbs
+// section 7.2), unless it is nil: then the key is one that a peer can hardly predict. To
+// choose the key of a registration that a peer knows of is to let that peer use the new one,
+// too.
+func (b *FastRegion) PrepareKey(mem []byte, access Access, base uint64, key *uint8) (*Region, error) {
 	r := b.registration(access, base)
 	r.mem, r.size = mem, uint64(len(mem))
 	return b.prepare(r, key)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -22,6 +23,33 @@ func later(f func() error) (result func() (error, bool)) {
 			return nil, false
 		}
 	}
+}
+
+// TestVERBS_21_WhatTheTableHasIsValid: InvalidateSTag of another stream of the PD never finds a window, or a
+// registration, that becomes VALID when it has returned.
+func TestVERBS_21_WhatTheTableHasIsValid(t *testing.T) {
+	p := newPeer(t)
+	on, window, b := p.register(8, lendable, 0), p.window(), p.fastRegion(8, everyRight)
+	w, err := window.Prepare(8, RemoteWrite, 0)
+	require.NoError(t, err)
+	r, err := b.Prepare(make([]byte, 8), everyRight, 0)
+	require.NoError(t, err)
+	for fresh, enable := range map[*Region]func() error{
+		w: func() error { return p.table.Bind(p.scope, &p.windows, w, on, 0) },
+		r: func() error { return p.table.Enable(p.scope, r) },
+	} {
+		enabled := make(chan error, 1)
+		p.table.mu.Lock() // nothing gets into the table
+		go func() { enabled <- enable() }()
+		require.Eventually(t, fresh.Valid, 5*time.Second, time.Millisecond)
+		require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.scope, fresh.STag(), false))
+		p.table.mu.Unlock()
+		require.NoError(t, <-enabled)
+		require.Equal(t, None, p.table.InvalidateSTag(p.scope, fresh.STag(), false))
+		require.False(t, fresh.Valid())
+	}
+	require.Zero(t, p.windows.Len())
+	p.close(on)
 }
 
 func TestRDMAP_125_InvalidateWaitsForPinsOnly(t *testing.T) {

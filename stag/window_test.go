@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -258,33 +257,6 @@ func TestVERBS_21_NothingIsPlacedThroughARevokedWindow(t *testing.T) {
 		require.NoError(t, window.Close(context.Background()))
 		p.close(on)
 	})
-}
-
-// TestVERBS_21_WhatTheTableHasIsValid: InvalidateSTag of another stream of the PD never finds a window, or a
-// registration, that becomes VALID when it has returned.
-func TestVERBS_21_WhatTheTableHasIsValid(t *testing.T) {
-	p := newPeer(t)
-	on, window, b := p.register(8, lendable, 0), p.window(), p.fastRegion(8, everyRight)
-	w, err := window.Prepare(8, RemoteWrite, 0)
-	require.NoError(t, err)
-	r, err := b.Prepare(make([]byte, 8), everyRight, 0)
-	require.NoError(t, err)
-	for fresh, enable := range map[*Region]func() error{
-		w: func() error { return p.table.Bind(p.scope, &p.windows, w, on, 0) },
-		r: func() error { return p.table.Enable(p.scope, r) },
-	} {
-		enabled := make(chan error, 1)
-		p.table.mu.Lock() // nothing gets into the table
-		go func() { enabled <- enable() }()
-		require.Eventually(t, fresh.Valid, 5*time.Second, time.Millisecond)
-		require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.scope, fresh.STag(), false))
-		p.table.mu.Unlock()
-		require.NoError(t, <-enabled)
-		require.Equal(t, None, p.table.InvalidateSTag(p.scope, fresh.STag(), false))
-		require.False(t, fresh.Valid())
-	}
-	require.Zero(t, p.windows.Len())
-	p.close(on)
 }
 
 // TestVERBS_21_WindowsAreRevokedUnderFire: streams write through windows that are

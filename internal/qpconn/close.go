@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/goiwarp/iwarp/ddp"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -84,7 +83,7 @@ func (c *Conn) Fail(cause error) bool {
 
 func (c *Conn) fail(cause error) bool {
 	tell := c.stream.Terminate(cause)
-	if !tell && !isBadTerminate(cause) {
+	if !tell && !rdmap.InTerminate(cause) {
 		return false
 	}
 	reported := c.owner.Failed(cause)
@@ -96,13 +95,6 @@ func (c *Conn) fail(cause error) bool {
 		c.discard()
 	}
 	return true
-}
-
-// isBadTerminate reports whether cause is an error in a Terminate of the peer. Such an error ends
-// the stream, but is not answered by a Terminate.
-func isBadTerminate(cause error) bool {
-	var seg *ddp.SegmentError
-	return errors.As(cause, &seg) && len(seg.Header) > 1 && rdmap.Opcode(seg.Header[1]&0xf) == rdmap.OpTerminate
 }
 
 // PeerTerminated handles a Terminate of the peer, which the [rdmap.Events] of the stream have

@@ -115,7 +115,7 @@ func (c *Conn) act(d do) do {
 	c.mu.Unlock()
 
 	if d&doGrant != 0 {
-		sendToken(holder)
+		holder.Token().Tell()
 	}
 	if d&doWake != 0 {
 		c.llp.Wake()
@@ -133,12 +133,4 @@ func (c *Conn) act(d do) do {
 		c.finish()
 	}
 	return d
-}
-
-// sendToken sends w a token, unless one is in its channel already.
-func sendToken(w Waiter) {
-	select {
-	case w.Token() <- struct{}{}:
-	default:
-	}
 }

@@ -137,7 +137,7 @@ type waiter struct {
 
 func newWaiter(e *end) *waiter { return &waiter{e: e, token: make(chan struct{}, 1)} }
 
-func (w *waiter) Token() chan struct{} { return w.token }
+func (w *waiter) Token() Token { return w.token }
 
 func (w *waiter) Done() bool {
 	done := w.done.Load()
@@ -168,7 +168,7 @@ func (w *waiter) finish() {
 	w.done.Store(true)
 	w.mu.Lock()
 	if w.listed {
-		sendToken(w)
+		w.Token().Tell()
 	}
 	w.mu.Unlock()
 	w.e.conn.Nudge()

@@ -17,9 +17,9 @@ type Waiter interface {
 	// A Waiter that receives requests none, because it checks Done itself, or is nudged.
 	Enlist()
 	Delist()
-	// Token returns a channel of capacity one. A token in it is a hint: the Waiter checks
-	// whether it is done or may receive, and otherwise continues to wait.
-	Token() chan struct{}
+	// Token returns that of the Waiter. Telling it is a hint: the Waiter checks whether it is done
+	// or may receive, and otherwise continues to wait.
+	Token() Token
 }
 
 // A Plan is how a Waiter that receives waits: it polls for a time, and then sleeps.
