@@ -65,9 +65,9 @@ type Peer struct {
 	Kind  uint8    // what the identity stands on: PeerCertificate, or one of the Authenticator's, such as cm.KindDerived
 	Group string   // of keys
 	Name  [16]byte // that the peer goes by within the group
-	KeyID uint64   // of the key that the set-up has used, and Mode and Suite those of the Authenticator, such as cm.ModeB and cm.SuiteX25519
-	Mode  uint8
-	Suite uint8
+	KeyID uint64   // of the key that the set-up has used
+	Mode  uint8    // of the Authenticator, such as cm.ModeB
+	Suite uint8    // of the Authenticator, such as cm.SuiteX25519
 }
 
 // PeerCertificate is the Kind of a [Peer] that TLS has authenticated: its Name is the beginning

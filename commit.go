@@ -37,8 +37,8 @@ type CommitOptions struct {
 	// only if the peer makes an offer, too. Without Negotiate the limits of the peer are taken to be
 	// the defaults of MaxRegions and MaxOctets.
 	Negotiate bool
-	// MaxRegions limits the number of regions in one Commit, in both directions. The default
-	// is 64. A Commit of the peer with more regions ends the stream (1/2/05).
+	// MaxRegions limits the number of regions in one Commit, in both directions: 1 to 65,535. The
+	// default is 64. A Commit of the peer with more regions ends the stream (1/2/05).
 	MaxRegions int
 	// MaxOctets limits the total length of these regions; 0 means no limit. A Commit of the
 	// peer that exceeds it fails with the status commit.Limit.

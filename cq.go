@@ -52,7 +52,8 @@ type CQ struct {
 
 const cqInitial = 16
 
-// CreateCQ creates a completion queue with depth entries.
+// CreateCQ creates a completion queue with depth entries, from 1 to Limits.MaxCQDepth. It fails with an
+// error that matches ErrLimit, or net.ErrClosed after Close of the RNIC, which closes the CQ too.
 func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
 	if err := quota.Depth(ErrLimit, "CQ", depth, r.limits.MaxCQDepth); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ type Event struct {
 	CQ        *CQ
 	SRQ       *SRQ
 	Terminate *TerminateError // the Terminate that ended the QP, sent or received; else nil
-	Err       error           // the cause; nil for a graceful end and for limits
+	Err       error           // the cause; nil for a graceful end, for limits, and for EventNoProgress
 }
 
 // An EventKind is the kind of an Event.

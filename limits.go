@@ -7,8 +7,8 @@ import (
 
 // Limits bounds the resources of an RNIC, so that neither a peer nor a part of the program can
 // take more than a fair share (RFC 5042 section 7.2). A zero field means its default, which
-// the comments below give; a depth is at most 2^30-1, and MaxHalfOpen 2^20. A request that exceeds a limit fails with
-// an error that matches ErrLimit.
+// the comments below give; a depth is at most 2^30-1, MaxIRD and MaxORD 16,382, and MaxHalfOpen
+// 2^20. A request that exceeds a limit fails with an error that matches ErrLimit.
 //
 // The limits apply to the RNIC as a whole: all objects that were created from it count. Parts
 // of a program that must not take each other's share should each use an RNIC of their own.

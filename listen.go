@@ -13,7 +13,8 @@ import (
 
 // ListenConfig says how a listener treats connections; nil means defaults.
 type ListenConfig struct {
-	// SetupTimeout bounds TLS, the whole Request of a connection and its authentication: 5 s by default.
+	// SetupTimeout bounds TLS, the whole Request of a connection and its authentication: 5 s by default. Like
+	// ProgressTimeout and MaxHalfOpen it must not be negative.
 	// Octets that trickle in do not extend it (RFC 5044 section 7.1.2 rule 10). It also
 	// bounds the sending of the answer, with the wait for the first message if that has to
 	// prove the initiator.

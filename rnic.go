@@ -67,7 +67,7 @@ type Config struct {
 	// build tag purego and Multipath TCP, see [transport.SetPeerTimeout].
 	PeerTimeout time.Duration
 	// CloseTimeout limits how long QP.Close waits for outstanding work and for the end of the
-	// peer's half. The default is 5 s.
+	// peer's half. The default, also for a negative value, is 5 s.
 	CloseTimeout time.Duration
 	// PlainIO makes every TCP connection use package net, with goroutines that park in the Go
 	// runtime, as on systems other than Linux. That is slower, and takes a goroutine for each
@@ -190,7 +190,8 @@ func (r *RNIC) end(qps []*QP) {
 	close(r.ended)
 }
 
-// AllocPD allocates a protection domain.
+// AllocPD allocates a protection domain. It fails with an error that matches ErrLimit, or
+// net.ErrClosed after Close of the RNIC.
 func (r *RNIC) AllocPD() (*PD, error) {
 	if err := r.take(&r.used.pd, r.limits.MaxPD, "PDs"); err != nil {
 		return nil, err

@@ -307,7 +307,8 @@ func (j *job) flushRegions() (done bool) {
 }
 
 // flushAgain flushes the regions once more if a follow-on before j is not durable: it may be to
-// one of them, and it was stored when they had been flushed.
+// one of them, and it was stored when they had been flushed. It is j's turn, so no other job changes
+// failed of the responder.
 func (j *job) flushAgain() (done bool) {
 	if j.status != 0 || j.flushed > len(j.targets) || j.failed == j.r.failed {
 		return true

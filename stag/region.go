@@ -36,7 +36,7 @@ type Region struct {
 	turn  uint64
 
 	state   atomic.Uint64                     // see state.go
-	mu      lockorder.Mutex[lockorder.Region] // guards what follows, and the change to INVALID
+	mu      lockorder.Mutex[lockorder.Region] // guards what follows, once the table has the region, and the change to INVALID
 	drained chan struct{}                     // closed when pins or holds are gone; nil: no goroutine waits
 	windows int                               // bound to this region
 	on      *Region                           // of a window that is bound: to this region,

@@ -11,12 +11,13 @@ import "context"
 //	+-+-+-----------------+---------------+
 //
 //	VALID --Close--> CLOSING --no holds left--> INVALID
-//	  |                 |
-//	  +---Invalidate----+---------------------> INVALID
+//	  |  <--windows----  |
+//	  +---Invalidate-----+--------------------> INVALID
 //
 // C is set while the region is CLOSING: no peer reaches it any more and nothing new is
-// posted that names it, but what was posted before is still done. I is set once it is
-// INVALID. Pins taken after either was set are undone by their taker. When I or C is set
+// posted that names it, but what was posted before is still done, and if that binds a window
+// the region is VALID again. I is set once it is INVALID. Pins taken after a bit was set that
+// refuses them are undone by their taker. When I or C is set
 // and a count falls to zero, the waiters look again.
 const (
 	invalid uint64 = 1 << 63
@@ -92,7 +93,7 @@ func (r *Region) drop(some, count uint64) {
 	}
 }
 
-// kill makes the region INVALID: no pin or hold succeeds from now on. It reports
+// kill makes the region INVALID: no pin succeeds from now on. It reports
 // false, and changes nothing, while windows are bound to the region.
 func (r *Region) kill() bool {
 	r.mu.Lock()

@@ -42,6 +42,7 @@ type waiting struct {
 	told    chan struct{}         // has one element if tell was called; nil until it is needed
 	park    func(fd uintptr) bool // tryInSet; nil until it is needed, and kept, because a closure per wait would be allocated
 
+	// mu guards what follows. While state is inSet or inKernel only end changes busy and event.
 	mu    lockorder.Mutex[lockorder.Leaf]
 	state waitState
 	busy  *epollSet // not nil: the set in which the goroutine waits

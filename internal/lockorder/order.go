@@ -66,8 +66,8 @@ type (
 	// SRQ is a shared receive queue, from which a receive is moved to that of a QP.
 	SRQ struct{ rank }
 
-	// CQ is a completion queue. Under it the slots of polled completions are freed, for which a
-	// message may have waited, or a poster.
+	// CQ is a completion queue. The slots of polled completions are freed after it is unlocked: a
+	// message may have waited for them, or a poster.
 	CQ struct{ rank }
 
 	// Conn is a qpconn.Conn: who may receive, who may send, and how the connection ends.

@@ -23,12 +23,13 @@ import "slices"
 //	Busy       any      Come(w)            Busy, w is queued
 //	                    Empty, a waiter    Parked, Park
 //	                    Empty, the reader  Busy(first queued), Grant; or Parked, Park, if it lingers; or Armed, Arm
-//	                    Stall              Stalled; a waiter is queued in front; after Close as Over
+//	                    Stall              Stalled; a waiter is queued in front; after Discard Busy; after Close as Over
 //	                    Over               Over; or, after Discard, Busy(reader), StartReader
 //	           reader   Discarded          Over
-//	                    Leave(holder)      Busy(first queued), Grant; or Reserved, SweepLater; or Armed, Arm,
+//	           any      Leave(holder)      Busy(first queued), Grant; or Reserved, SweepLater; or Armed, Arm,
 //	                                       and SweepLater if the right to send is Offered
-//	Parked     any      Found, Nudge       Busy, Wake with Nudge
+//	Parked     any      Found              Busy
+//	           waiter   Nudge              Busy, Wake
 //	                    Come(w)            Recalled, Wake, if the reader holds; w is queued
 //	                    Sweep              Recalled, Wake, if the reader holds
 //	Recalled   reader   Found              Recalled: the reader reads the remaining input

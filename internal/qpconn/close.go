@@ -63,7 +63,8 @@ func (c *Conn) EndSending() {
 func (c *Conn) closeSend() bool { return !errors.Is(c.llp.CloseSend(), errors.ErrUnsupported) }
 
 // Fail ends the stream for an error that this side has found: a Terminate tells the peer (RFC
-// 5040 section 7.1). It reports false if the stream was ending already.
+// 5040 section 7.1). It reports false if the stream was ending already, unless cause is an error in
+// a Terminate of the peer: then no Terminate is sent any more, and all input is discarded.
 func (c *Conn) Fail(cause error) bool {
 	c.mu.Lock()
 	used := c.ending.use() // the connection must not end before the cause is recorded

@@ -26,5 +26,5 @@
 // transport.Poller. So the mutex may be taken while any lock of the layers above is held.
 // [Conn.Post], [Conn.Fail] and the other methods that end a connection call the [Owner], so
 // they must be called with no lock held. [Conn.Nudge] and [Conn.Resume] may be called with
-// any lock held.
+// any lock held that is before Conn in package lockorder.
 package qpconn

@@ -31,7 +31,7 @@ type pace struct {
 	waited uint64    // value of waits when the last share was sent
 	shared time.Time // when the last share was sent
 	seen   time.Time // when a reader last found no more input
-	quick  bool      // the waiter that has the right came within quickReturn of left
+	quick  bool      // the waiter that last came to read at once did so within quickReturn of left
 	listed bool      // the Conn is on the list of the Sweeper
 }
 
