@@ -149,20 +149,21 @@ func TestClientOverAConnectionThatExists(t *testing.T) {
 // TestStagesForDialMany: each target has its own.
 func TestStagesForDialMany(t *testing.T) {
 	r, client, server := record(t), newSide(t, 0), newSide(t, 0)
+	accepted := make(chan error, 3)
 	addr := server.listens(t, func(cr *iwarp.ConnRequest) {
-		if _, err := cr.Accept(timely(t), &iwarp.QPConfig{PD: server.pd}); err != nil {
-			t.Error(err)
-		}
+		_, err := cr.Accept(timely(t), &iwarp.QPConfig{PD: server.pd})
+		accepted <- err
 	})
 	ctx, caller := r.within(t)
-	for res := range cm.DialMany(ctx, func(yield func(cm.Target) bool) {
+	for _, res := range cm.DialMany(ctx, func(yield func(cm.Target) bool) {
 		for range 3 {
 			if !yield(cm.Target{Network: "pipe", Addr: addr, QP: &iwarp.QPConfig{PD: client.pd, SetupTrace: r.Stages(nil)}}) {
 				return
 			}
 		}
 	}, &cm.Options{RNIC: client.rnic}) {
-		_ = res
+		require.NoError(t, res.Err)
+		require.NoError(t, <-accepted)
 	}
 	spans := r.take()
 	require.Len(t, spans, 3*len(setupSpans))
