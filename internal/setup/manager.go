@@ -96,17 +96,19 @@ func (m *Manager) Refuse(cause error) {
 func (m *Manager) Wait() { m.exchanges.Wait() }
 
 // Close ends the associations of SCTP, once no session uses them any more and Refuse was
-// called.
+// called: all at the same time, because a peer that is silent takes up half a second.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	sessions := m.sessions
 	m.mu.Unlock()
+	var ending sync.WaitGroup
 	for _, s := range sessions {
-		s.End()
+		ending.Go(s.End)
 	}
 	for _, c := range m.clients {
-		c.Close()
+		ending.Go(c.Close)
 	}
+	ending.Wait()
 }
 
 // Pending tells how many connections are being set up, those that the application has not
