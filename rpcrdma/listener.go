@@ -45,7 +45,7 @@ func NewListener(l *iwarp.Listener, cfg *Config) *Listener {
 	return n
 }
 
-// handle sets a connection up, and hands it to Accept. Failures are logged by the RNIC.
+// handle sets a connection up, and hands it to Accept. The RNIC counts those that fail: see RNICStats.Refused.
 func (n *Listener) handle(cr *iwarp.ConnRequest) {
 	if !n.enter() {
 		return

@@ -28,7 +28,8 @@ type Config struct {
 	// the connection without having said so. A program that exits without rclose does that.
 	LenientEOF bool
 	// QP configures the queue pair: timeouts, MPA, TLS and Auth of Dial, and so on. Its PD, CQs, SRQ,
-	// depths and PrivateData are those of this package, and must not be set.
+	// depths and PrivateData are those of this package, and must not be set. Connections that are accepted
+	// do not use its TLS and Auth.
 	QP iwarp.QPConfig
 	// Listen configures the listener of Listen: TLS, Auth, and the limits for connections in set-up.
 	Listen iwarp.ListenConfig

@@ -24,8 +24,8 @@ func Dial(ctx context.Context, r *iwarp.RNIC, network, addr string, cfg *Config)
 	})
 }
 
-// Accept accepts a connection request of a listener of the program's own. If the initiator is none of
-// rsockets the request is rejected, and the error matches ErrProtocol.
+// Accept accepts a connection request of a listener of the program's own, whose TLS and Authenticator hold. If
+// the initiator is none of rsockets the request is rejected, and the error matches ErrProtocol.
 func Accept(ctx context.Context, r *iwarp.RNIC, cr *iwarp.ConnRequest, cfg *Config) (*Conn, error) {
 	all, err := cfg.withDefaults()
 	if err != nil {
@@ -38,6 +38,7 @@ func Accept(ctx context.Context, r *iwarp.RNIC, cr *iwarp.ConnRequest, cfg *Conf
 		return nil, protocolError(err)
 	}
 	c, err := connect(r, &all, peer.Flags&wire.FlagNet, func(qc *iwarp.QPConfig) (*iwarp.QP, error) {
+		qc.Auth = nil // it is that of Dial, and cr has the listener's
 		return cr.Accept(ctx, qc)
 	})
 	if err != nil {

@@ -59,6 +59,6 @@
 // There are no datagrams, since iWARP has no such queue pairs, and no urgent data. Memory that was mapped stays so until
 // the Conn is closed. Both sides must be iWARP. A program that forks after accept with RDMAV_FORK_SAFE uses another protocol, which is not supported.
 //
-// The octets are neither encrypted nor authenticated unless Config.QP has TLS or Auth, which
-// librdmacm does not know.
+// The octets are neither encrypted nor authenticated unless Config.QP has TLS or Auth for Dial, and Config.Listen
+// for Listen. librdmacm does not know them.
 package rsocket

@@ -69,7 +69,7 @@ func (l *Listener) end() {
 	l.stop()
 }
 
-// handle sets a connection up, and offers it to Accept.
+// handle sets a connection up, and offers it to Accept. The RNIC counts those that fail: see RNICStats.Refused.
 func (l *Listener) handle(cr *iwarp.ConnRequest) {
 	if !l.begin() {
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cm"
 )
 
 // TestRSK_16_OtherClientsAndSlowPeers do not hold up others, and end nothing.
@@ -110,6 +111,32 @@ func TestRSK_16_ManyConnections(t *testing.T) {
 	for range 2 * n {
 		require.NoError(t, <-errs)
 	}
+}
+
+// authenticates makes the Authenticator of a side.
+func authenticates(t testing.TB, key cm.Key, name byte) iwarp.Authenticator {
+	t.Helper()
+	ring, err := cm.NewRing(key)
+	require.NoError(t, err)
+	auth, err := cm.New(&cm.Config{Ring: ring, ID: [16]byte{name}})
+	require.NoError(t, err)
+	return auth
+}
+
+// TestRSK_16_OneConfigForBothSides has an Authenticator for Dial and another one for Listen, and each is used there alone.
+func TestRSK_16_OneConfigForBothSides(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		master := make([]byte, 32)
+		cfg := &Config{}
+		cfg.QP.Auth = authenticates(t, cm.Key{ID: 1, Secret: cm.ClientKey(master, 1, [16]byte{'c'}), Primary: true}, 'c')
+		cfg.Listen.Auth = authenticates(t, cm.Key{ID: 1, Secret: master, Derive: true}, 's')
+		dialled, accepted := pair(t, "pipe", cfg, cfg)
+		for c, peer := range map[*Conn]byte{dialled: 's', accepted: 'c'} {
+			found, known := c.QP().Peer()
+			require.True(t, known)
+			require.Equal(t, [16]byte{peer}, found.Name)
+		}
+	})
 }
 
 // TestAccept is for programs with a listener of their own.

@@ -107,7 +107,7 @@ var table = map[string]rule{
 	// Stream sockets as librdmacm has them, on the public verbs.
 	"rsocket": {
 		ours:  []string{".", "stag", "rsocket/internal", "internal/blockcopy"},
-		tests: []string{"internal"},
+		tests: []string{"cm", "internal"},
 	},
 	// The octets of stream sockets, and their protocol, which does nothing either.
 	"rsocket/internal/wire":   {},
