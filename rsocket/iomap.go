@@ -1,6 +1,7 @@
 package rsocket
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -19,42 +20,47 @@ var ErrNotMapped = errors.New("rsocket: not mapped")
 // sees it in mem, but must not look there before a message of the stream has told that it is there, since the octets
 // change at any time until then. mem is the peer's until the Conn has been closed. See MapBuffer for memory that is watched.
 func (c *Conn) Map(mem []byte, off uint64) error {
-	return c.mapped(int64(len(mem)), off, func(pd *iwarp.PD) (*iwarp.MR, error) {
-		return pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteWrite, nil)
-	})
+	mr, err := c.mem.pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteWrite, nil)
+	return c.mapped(off, mr, err)
 }
 
 // MapBuffer is Map for a Buffer, whose WriteAt is called for what the peer writes, from a goroutine that receives. It must not
 // wait.
 func (c *Conn) MapBuffer(b iwarp.Buffer, off uint64) error {
-	if b == nil {
-		return c.opError("map", errors.New("the Buffer is nil"))
-	}
-	return c.mapped(b.Size(), off, func(pd *iwarp.PD) (*iwarp.MR, error) {
-		return pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite, nil)
-	})
+	mr, err := c.mem.pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite, nil)
+	return c.mapped(off, mr, err)
 }
 
-func (c *Conn) mapped(size int64, off uint64, register func(*iwarp.PD) (*iwarp.MR, error)) error {
-	if size < 1 || size > wire.MaxHalf {
-		return c.opError("map", fmt.Errorf("%d octets, which are not between 1 and %d", size, wire.MaxHalf))
+// mapped is the rest of Map, behind the registration, which may have failed. That is done without mu, since the Size of a Buffer may
+// wait for a goroutine that is in a method of the Conn.
+func (c *Conn) mapped(off uint64, mr *iwarp.MR, failed error) error {
+	err := c.name(off, mr, failed)
+	if err == nil {
+		return nil
 	}
+	if mr != nil {
+		_ = mr.Close()
+	}
+	_ = c.mem.pd.Close() // it fails, unless the connection has ended meanwhile and could not close it
+	return c.opError("map", err)
+}
+
+// name names a region to the peer, unless there is none because its registration has failed.
+func (c *Conn) name(off uint64, mr *iwarp.MR, failed error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.writeError(); err != nil {
-		return c.opError("map", err)
+	if err := cmp.Or(c.writeError(), failed); err != nil {
+		return err
 	}
-	mr, err := register(c.mem.pd)
-	if err != nil {
-		return c.opError("map", err)
+	if mr.Len() > wire.MaxHalf {
+		return fmt.Errorf("%d octets, and at most %d are possible", mr.Len(), wire.MaxHalf)
 	}
-	e := wire.Entry{Offset: off, Slot: wire.Slot{Key: uint32(mr.STag()), Length: uint32(size)}}
-	if err = e.Check(); err == nil && !c.stream.Map(e) {
-		err = fmt.Errorf("%w: the peer has no room for a further entry", ErrNotMapped)
+	e := wire.Entry{Offset: off, Slot: wire.Slot{Key: uint32(mr.STag()), Length: uint32(mr.Len())}}
+	if err := e.Check(); err != nil {
+		return err
 	}
-	if err != nil {
-		_ = mr.Close()
-		return c.opError("map", err)
+	if !c.stream.Map(e) {
+		return fmt.Errorf("%w: the peer has no room for a further entry", ErrNotMapped)
 	}
 	c.mem.mapped = append(c.mem.mapped, mr)
 	c.pump()

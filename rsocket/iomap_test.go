@@ -2,9 +2,11 @@ package rsocket
 
 import (
 	"io"
+	"net"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -127,17 +129,71 @@ func TestRSK_18_TurnsByOffset(t *testing.T) {
 // TestRSK_18_MapThatFails leaves nothing behind.
 func TestRSK_18_MapThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxMR: 8}})
+		rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxMR: 9}})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, rnic.Close()) }()
 		a, b := unclosedPair(t, rnic, "pipe", nil, &Config{IOMap: 128})
-		require.ErrorContains(t, a.Map(nil, 0), "0 octets, which are not between 1 and")
-		require.ErrorContains(t, a.MapBuffer(nil, 0), "the Buffer is nil")
-		require.ErrorIs(t, a.Map(make([]byte, 1), 0), iwarp.ErrLimit, "each side has four")
+		require.ErrorContains(t, a.Map(nil, 0), "an empty region")
+		require.ErrorContains(t, a.MapBuffer(nil, 0), "no buffer: it is nil")
+		require.ErrorContains(t, a.MapBuffer(sized(func() int64 { return wire.MaxHalf + 1 }), 0), "at most 1073741824 are possible")
+		require.NoError(t, a.Map(make([]byte, 1), 0), "no region is left of those that were refused")
+		require.ErrorIs(t, a.Map(make([]byte, 1), 1), iwarp.ErrLimit, "each side has four")
 		closeBoth(a, b)
 		require.Error(t, a.Map(make([]byte, 1), 0))
 		_, err = a.WriteMapped(make([]byte, 1), 0)
 		require.Error(t, err)
+	})
+}
+
+// A sized is a Buffer of the size that it returns.
+type sized func() int64
+
+func (b sized) Size() int64 { return b() }
+
+func (b sized) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
+
+func (b sized) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
+// TestRSK_18_TheSizeOfABuffer is asked for once, and may wait for a goroutine that uses the Conn.
+func TestRSK_18_TheSizeOfABuffer(t *testing.T) {
+	a, _ := pair(t, "pipe", nil, &Config{IOMap: 1})
+	asked := 0
+	require.NoError(t, a.MapBuffer(sized(func() int64 {
+		asked++
+		written := make(chan error, 1)
+		go func() {
+			_, err := a.Write([]byte("x"))
+			written <- err
+		}()
+		select {
+		case err := <-written:
+			require.NoError(t, err)
+		case <-time.After(patience):
+			t.Error("Write waits for Size, which waits for Write")
+		}
+		return 8
+	}), 0))
+	require.Equal(t, 1, asked)
+}
+
+// TestRSK_18_TheConnectionEndsBeforeTheSizeIsThere, and nothing of it is left.
+func TestRSK_18_TheConnectionEndsBeforeTheSizeIsThere(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxPD: 2}})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rnic.Close()) }()
+		for _, size := range []int64{8, 0} {
+			a, b := unclosedPair(t, rnic, "pipe", nil, &Config{IOMap: 1})
+			require.ErrorIs(t, a.MapBuffer(sized(func() int64 {
+				closeBoth(a, b)
+				return size
+			}), 0), net.ErrClosed)
+		}
+		for range 2 {
+			pd, err := rnic.AllocPD()
+			require.NoError(t, err, "those of the connections are closed")
+			defer func() { require.NoError(t, pd.Close()) }()
+		}
 	})
 }
 
