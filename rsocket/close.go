@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/endwait"
 )
 
 // linger is how long Close waits until the peer has taken what was written.
@@ -16,6 +18,8 @@ const linger = 5 * time.Second
 // written within five seconds the rest is lost, too, and the error matches os.ErrDeadlineExceeded. So it does where the peer has
 // not closed the stream, and does not end its half of the connection within the CloseTimeout of the RNIC: nothing tells then whether it has
 // what was sent. Where the connection ends before all was sent the error is why, or matches syscall.ECONNRESET.
+//
+// From inside a method of a Buffer Close does not wait: it returns an error, and the rest is done when that method has returned.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -28,6 +32,17 @@ func (c *Conn) Close() error {
 	c.stream.Disconnect()
 	c.pump()
 	c.wake()
+	c.mu.Unlock()
+	if err := endwait.OutsideBuffer("the connection ends"); err != nil {
+		go func() { _ = c.ends() }()
+		return c.opError("close", err)
+	}
+	return c.opError("close", c.ends())
+}
+
+// ends is the rest of Close, which waits.
+func (c *Conn) ends() error {
+	c.mu.Lock()
 	err := c.flush()
 	c.mu.Unlock()
 	ended := c.qp.Close()
@@ -35,7 +50,7 @@ func (c *Conn) Close() error {
 	if err == nil {
 		err = c.untaken(ended)
 	}
-	return c.opError("close", err)
+	return err
 }
 
 // untaken is why something that was written was never sent, or may not have come to the peer: what was sent may still be on its way, and the end

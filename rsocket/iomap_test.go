@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/endwait"
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
@@ -57,6 +58,56 @@ func TestRSK_18_OnTheWire(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "by the peer", string(mem[:11]))
 	})
+}
+
+// A doing is a Buffer whose WriteAt is a function.
+type doing func()
+
+func (b doing) Size() int64 { return 8 }
+
+func (b doing) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
+
+func (b doing) WriteAt(p []byte, _ int64) (int, error) {
+	b()
+	return len(p), nil
+}
+
+// TestRSK_10_CloseFromInsideABuffer does not wait for itself, and loses nothing of what was written. The method is called by a
+// goroutine of the QP, or by one in Read.
+func TestRSK_10_CloseFromInsideABuffer(t *testing.T) {
+	for _, reads := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			a, b := unclosedPair(t, open(t), "pipe", nil, &Config{IOMap: 1})
+			const n = 200_000
+			closed := make(chan error, 1)
+			require.NoError(t, a.MapBuffer(doing(func() { closed <- a.Close() }), 0))
+			_, err := a.Write(make([]byte, n))
+			require.NoError(t, err)
+			read := make(chan error, 1)
+			if reads {
+				go func() {
+					_, err := a.Read(make([]byte, 1))
+					read <- err
+				}()
+			}
+			synctest.Wait()
+			_, err = b.WriteMapped(make([]byte, 8), 0)
+			require.NoError(t, err)
+			begin := time.Now()
+			require.ErrorIs(t, <-closed, endwait.ErrInBuffer)
+			require.Zero(t, time.Since(begin))
+			require.ErrorIs(t, a.Close(), net.ErrClosed)
+
+			got, err := io.Copy(io.Discard, b)
+			require.NoError(t, err)
+			require.EqualValues(t, n, got)
+			require.NoError(t, b.Close())
+			<-a.done
+			if reads {
+				require.ErrorIs(t, <-read, net.ErrClosed)
+			}
+		})
+	}
 }
 
 // A board is a Buffer whose last octet is watched.
