@@ -66,10 +66,10 @@ func (c *Config) check() error {
 	if err := checkSizes("Config", c.Credits, c.Inline); err != nil {
 		return err
 	}
-	switch {
+	switch share := c.MaxBytes / maxShare; {
 	case c.MaxCall < c.Inline:
 		return fmt.Errorf("rpcrdma: Config.MaxCall is %d, and Config.Inline is %d", c.MaxCall, c.Inline)
-	case c.MaxBytes/maxShare < sizeOf(c.MaxCall):
+	case share < c.MaxCall || share < sizeOf(c.MaxCall): // sizeOf of more than the share may overflow
 		return fmt.Errorf("rpcrdma: Config.MaxBytes is %d, which is too little for calls of %d", c.MaxBytes, c.MaxCall)
 	case c.QP.ORD < 1:
 		return errors.New("rpcrdma: Config.QP.ORD is negative: calls with chunks need RDMA Reads")

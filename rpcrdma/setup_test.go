@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"io"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,6 +119,32 @@ func TestRPR_3_Depths(t *testing.T) {
 		require.Equal(t, 1, reject.ORD)
 		require.ErrorIs(t, <-result, errIRD)
 	})
+}
+
+// TestRPR_14_MaxCall is no more than the share of a call, in pieces of memory: a longer call would never get its memory.
+func TestRPR_14_MaxCall(t *testing.T) {
+	rnic := open(t)
+	for _, c := range []struct {
+		maxCall, maxBytes int
+		fits              bool
+	}{
+		{8 << 20, 64 << 20, true},
+		{8<<20 + 1, 64 << 20, false},
+		{8 << 20, 64<<20 - 1, false},
+		{7<<20 + 1, 58 << 20, false}, // the piece of memory has 7.5 MiB
+		{7 << 20, 56 << 20, true},
+		{math.MaxInt, 64 << 20, false},
+		{math.MaxInt - 1<<20, 64 << 20, false},
+		{math.MaxInt, math.MaxInt, false},
+		{math.MaxInt / 16, math.MaxInt, true},
+	} {
+		_, err := newShared(&Config{RNIC: rnic, MaxCall: c.maxCall, MaxBytes: c.maxBytes})
+		if c.fits {
+			require.NoError(t, err, c)
+			continue
+		}
+		require.ErrorContains(t, err, "too little for calls of", c)
+	}
 }
 
 // TestRPR_1_Configuration: what cannot be is refused, and so is the connection.
