@@ -27,7 +27,7 @@ type Config struct {
 	// Binding says what may move by RDMA; nil: that of NFSv3.
 	Binding Binding
 	// QP has further options of the QPs: ORD, Solicitor, RNRWait, StallWait, MPA, UserData and Trace. The others must
-	// be zero.
+	// be zero. An ORD above Limits.MaxORD of the RNIC counts as that.
 	QP iwarp.QPConfig
 }
 
@@ -55,7 +55,7 @@ func (c *Config) withDefaults() (Config, error) {
 	d.Inline = cmp.Or(d.Inline, defaultInline)
 	d.MaxCall = cmp.Or(d.MaxCall, max(defaultMaxCall, d.Inline))
 	d.MaxBytes = cmp.Or(d.MaxBytes, defaultMax)
-	d.QP.ORD = cmp.Or(d.QP.ORD, defaultORD)
+	d.QP.ORD = min(cmp.Or(d.QP.ORD, defaultORD), c.RNIC.Limits().MaxORD)
 	if d.Binding == nil {
 		d.Binding = NFSv3{}
 	}

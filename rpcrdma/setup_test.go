@@ -121,6 +121,23 @@ func TestRPR_3_Depths(t *testing.T) {
 	})
 }
 
+// TestRPR_3_AnORDAboveThatOfTheRNIC is as many as the RNIC allows, and no connection fails because of it.
+func TestRPR_3_AnORDAboveThatOfTheRNIC(t *testing.T) {
+	for _, wish := range []int{math.MaxInt, 1025} {
+		bubble(t, func(t *testing.T) {
+			c := newHost(t, "pipe", Config{QP: iwarp.QPConfig{ORD: wish}}).connect(linux)
+			require.Equal(t, 1024, c.conn.cfg.QP.ORD)
+			require.Equal(t, 128, c.conn.qp.ORD(), "the IRD of the client")
+		})
+	}
+	rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxORD: 8}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rnic.Close()) }()
+	s, err := newShared(&Config{RNIC: rnic})
+	require.NoError(t, err)
+	require.Equal(t, 8, s.cfg.QP.ORD)
+}
+
 // TestRPR_14_MaxCall is no more than the share of a call, in pieces of memory: a longer call would never get its memory.
 func TestRPR_14_MaxCall(t *testing.T) {
 	rnic := open(t)
