@@ -9,8 +9,8 @@ import (
 
 // Config is what a Client or a Listener needs to know. The zero value is fine.
 type Config struct {
-	// PeerTimeout is about how long a peer may say nothing before its association ends;
-	// 0 means 15 s. Heartbeats keep one alive that has nothing to say.
+	// PeerTimeout is about how long a peer may say nothing before its association ends, at most
+	// 198 days; 0 means 15 s. Heartbeats keep one alive that has nothing to say.
 	PeerTimeout time.Duration
 }
 

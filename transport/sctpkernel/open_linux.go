@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"strconv"
@@ -134,10 +135,7 @@ type option struct {
 
 // options are those of every socket. An association has them from the one that listens.
 func options(cfg Config) []option {
-	// A peer that is silent is given up after five attempts, each later than the one
-	// before it, none later than this.
-	last := max(cfg.PeerTimeout/8, time.Millisecond)
-	ms := uint32(last.Milliseconds())
+	ms := lastAttempt(cfg.PeerTimeout)
 	const (
 		rtoInitial, rtoMin = 1000, 1000 // milliseconds: RFC 9260 section 16
 		attempts           = 4
@@ -163,6 +161,12 @@ func options(cfg Config) []option {
 		{11, events},                // SCTP_EVENTS
 		{32, words(1)},              // SCTP_RECVRCVINFO
 	}
+}
+
+// lastAttempt is how long an attempt to reach a peer that is silent waits at most, in milliseconds. The peer is given up after
+// five, each longer than the one before it. The kernel takes more than 2^31-1 for a wait without an end.
+func lastAttempt(timeout time.Duration) uint32 {
+	return uint32(min(max(timeout/8, time.Millisecond).Milliseconds(), math.MaxInt32))
 }
 
 func words(w ...uint32) []byte {
