@@ -44,7 +44,7 @@ type ServerConfig struct {
 	// minute ends.
 	ScratchLimit int
 
-	Solicitor *Solicitor // nil: the server has one of its own, of automatic size
+	Solicitor *Solicitor // of NewSolicitor; nil: the server has one of its own, of automatic size
 	// Logger gets the records of the audit log; nil: AuditLog has them alone. Its Handler delays the
 	// connection, and must not call methods of this package.
 	Logger *slog.Logger
@@ -72,7 +72,7 @@ type ClientConfig struct {
 	HelloTimeout time.Duration    // until the first message of the peer has come: 10 s
 	ScratchLimit int              // octets of memory for what is under way: 16 MiB; with Server its limit is that of both
 
-	Solicitor *Solicitor // nil: that of Server, or one of its own, of automatic size
+	Solicitor *Solicitor // of NewSolicitor; nil: that of Server, or one of its own, of automatic size
 }
 
 const (
@@ -125,6 +125,9 @@ func (c *ServerConfig) check() error {
 	if c.PD == nil {
 		return errors.New("rma: ServerConfig.PD is nil")
 	}
+	if c.Solicitor != nil && c.Solicitor.window == nil {
+		return errors.New("rma: ServerConfig.Solicitor was not made by NewSolicitor")
+	}
 	if err := within("ServerConfig.MaxOp", c.MaxOp, wire.MinMaxOp, wire.MaxMaxOp); err != nil {
 		return err
 	}
@@ -160,6 +163,9 @@ func (c ClientConfig) withDefaults() (ClientConfig, error) {
 func (c *ClientConfig) check() error {
 	if c.PD == nil {
 		return errors.New("rma: ClientConfig.PD is nil")
+	}
+	if c.Solicitor != nil && c.Solicitor.window == nil {
+		return errors.New("rma: ClientConfig.Solicitor was not made by NewSolicitor")
 	}
 	if err := within("ClientConfig.MaxOp", c.MaxOp, wire.MinMaxOp, wire.MaxMaxOp); err != nil {
 		return err

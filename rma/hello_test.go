@@ -216,6 +216,7 @@ func TestConfigurationsAreChecked(t *testing.T) {
 		"Linger":      {PD: pd, Linger: time.Hour},
 		"Dispatch":    {PD: pd, Dispatch: [2]time.Duration{0, time.Hour}},
 		"negative":    {PD: pd, MaxRegions: -1},
+		"Solicitor":   {PD: pd, Solicitor: new(Solicitor)},
 	} {
 		s := NewServer(&c)
 		_, err := s.Register(1, NewMemory(nil), nil)
@@ -230,6 +231,7 @@ func TestConfigurationsAreChecked(t *testing.T) {
 		"Dispatch":  {PD: pd, Dispatch: [2]time.Duration{time.Hour, 0}},
 		"negative":  {PD: pd, HelloTimeout: -1},
 		"Server":    {PD: pd, Server: NewServer(&ServerConfig{})},
+		"Solicitor": {PD: pd, Solicitor: new(Solicitor)},
 	} {
 		_, err := NewClient(t.Context(), nil, &c)
 		require.ErrorContains(t, err, field)
