@@ -34,7 +34,7 @@ type poolPeer struct {
 func (p *Pool) peer(n peerName) *poolPeer {
 	r := p.peers[n]
 	if r == nil {
-		if len(p.peers) >= 2*p.cfg.Max {
+		if len(p.peers)/2 >= p.cfg.Max {
 			p.forgetFailures()
 		}
 		r = &poolPeer{peerName: n}

@@ -2,6 +2,7 @@ package cm
 
 import (
 	"context"
+	"math"
 	"net"
 	"runtime"
 	"slices"
@@ -549,6 +550,23 @@ func TestCM_57_FailuresOfManyPeersAreForgotten(t *testing.T) {
 			require.Error(t, err)
 		}
 		require.LessOrEqual(t, len(p.Health()), 8)
+	})
+}
+
+// TestCM_57_FailuresAreRememberedWithoutAMax: a pool may have any number of QPs.
+func TestCM_57_FailuresAreRememberedWithoutAMax(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var setups atomic.Int64
+		p, _ := newTestPool(t, func(c *PoolConfig) {
+			inSetup(&setups)(c)
+			c.Max = math.MaxInt
+		})
+		setups.Store(0) // a pool tries its configuration
+		for _, target := range []string{"a", "b", "a"} {
+			_, err := p.getWithin(target, time.Millisecond)
+			require.Error(t, err)
+		}
+		require.EqualValues(t, 2, setups.Load(), "the back-off of the first is not over")
 	})
 }
 
