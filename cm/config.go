@@ -188,7 +188,13 @@ func (c *Config) check() error {
 	if c.Skew > maxSkew {
 		return fmt.Errorf("cm: Config.Skew is %v, above %v", c.Skew, maxSkew)
 	}
-	l := &c.Limits
+	return c.Limits.check()
+}
+
+func (l *Limits) check() error {
+	if math.IsNaN(l.FailureRate) { // no level is below one token then
+		return errors.New("cm: Config.Limits.FailureRate is not a number")
+	}
 	if l.FailureRate < 0 || l.Block < 0 ||
 		min(l.MaxHalfOpen, l.PerSource, l.FailureBurst, l.Sources, l.HMACs, l.LogRate, l.LogPerSource) < 0 {
 		return errors.New("cm: a field of Config.Limits is negative")

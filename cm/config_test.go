@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,6 +31,7 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		{"Config.Limits is negative", func(c *Config) { c.Limits.Block = -1 }},
 		{"Config.Limits is negative", func(c *Config) { c.Limits.FailureRate = -1 }},
 		{"Config.Limits is negative", func(c *Config) { c.Limits.Sources = -1 }},
+		{"Config.Limits.FailureRate is not a number", func(c *Config) { c.Limits.FailureRate = math.NaN() }},
 	} {
 		cfg := Config{Ring: ring}
 		c.change(&cfg)
