@@ -131,6 +131,9 @@ func TestWrongCommandLines(t *testing.T) {
 		{"serve", "--network", "ipx", "."},
 		{"demo", "--loss", "1"},
 		{"get", "--network", "sctp", "--loss", "1", "a"},
+		{"put", "--network", "sctp+udp", "--loss", "NaN", "a"},
+		{"put", "--network", "sctp+udp", "--loss", "-1", "a"},
+		{"get", "--network", "sctp+udp", "--loss", "101", "a"},
 		{"put", "--network", "sctp+udp", "--trace", trace, "a"},
 	} {
 		_, err := filecopy(t, args...)

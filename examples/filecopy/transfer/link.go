@@ -29,6 +29,8 @@ func (k Link) Check(traced bool) error {
 	switch {
 	case k.Loss != 0 && k.Network != "sctp+udp":
 		return errors.New("--loss is for --network sctp+udp")
+	case !(k.Loss >= 0 && k.Loss <= 100): // NaN is neither
+		return fmt.Errorf("--loss %g: want 0 to 100", k.Loss)
 	case traced && k.Network != "tcp":
 		return errors.New("--trace is for tcp")
 	}
