@@ -11,6 +11,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/internal/equal"
 	"github.com/goiwarp/iwarp/rma"
 	"github.com/goiwarp/iwarp/solicit"
 )
@@ -71,8 +72,8 @@ func (c *Collector) add(kind, name string, is any, collect func(o *out, name str
 	c.added[k] = object{is, func(o *out) { collect(o, name) }}
 }
 
-// Remove removes an object that was added, under all of its names, which others may have then. What is not there is ignored. A
-// scrape that has begun may tell of the object once more.
+// Remove removes an object that was added, under all of its names, which others may have then. What is not there is ignored,
+// and so is an object of a type that cannot be compared: it stays. A scrape that has begun may tell of the object once more.
 //
 // A program that replaces an object, as an rma.Client whose connection has ended, removes the old one before it adds the new one.
 // The counters of the name then begin at 0 again, which Prometheus takes for a restart.
@@ -80,7 +81,7 @@ func (c *Collector) Remove(object any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k, a := range c.added {
-		if a.is == object {
+		if equal.Values(object, a.is) {
 			delete(c.added, k)
 		}
 	}

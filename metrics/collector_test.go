@@ -249,6 +249,21 @@ func TestWhatIsRemovedIsReplaced(t *testing.T) {
 	require.Len(t, c.added, 2)
 }
 
+// A sized backing is of a type that cannot be compared.
+type sized []uint64
+
+func (s sized) Syncs() uint64 { return uint64(len(s)) }
+
+// TestWhatCannotBeComparedIsNotRemoved, as what is not there.
+func TestWhatCannotBeComparedIsNotRemoved(t *testing.T) {
+	c := NewCollector()
+	c.AddBacking("sized", sized{1, 2})
+	c.AddBacking("log", backing(5))
+	c.Remove(sized{1, 2})
+	c.Remove(backing(5))
+	require.Equal(t, map[string]float64{"iwarp_backing_syncs_total name=sized": 2}, gather(t, c))
+}
+
 // TestNamesNeedNotBeUTF8: those of files, after which a backing may be called, are any octets. Prometheus takes UTF-8 alone, and
 // one metric without it would be an error of the whole scrape.
 func TestNamesNeedNotBeUTF8(t *testing.T) {
