@@ -8,7 +8,8 @@ import (
 	"github.com/goiwarp/iwarp/rma"
 )
 
-// An Executor is an rma.Executor whose transfers make a span each, however many operations they are split into.
+// An Executor is an rma.Executor whose transfers make a span each, however many operations they are split into. There is none for
+// a Handle that is nil.
 type Executor struct {
 	*rma.Executor
 
@@ -31,6 +32,9 @@ func (e *Executor) WriteAt(ctx context.Context, h *rma.Handle, p []byte, off int
 func (e *Executor) transfer(ctx context.Context, name string, h *rma.Handle, p []byte, off int64,
 	run func(ctx context.Context, h *rma.Handle, p []byte, off int64) (int, error),
 ) (int, error) {
+	if h == nil {
+		return run(ctx, h, p, off)
+	}
 	ctx, span := e.tracer.start(ctx, name, trace.SpanKindClient, keyRegion.Int64(int64(h.Region())), keyOffset.Int64(off), keyOctets.Int(len(p)))
 	n, err := run(ctx, h, p, off)
 	end(span, err)

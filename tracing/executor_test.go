@@ -57,6 +57,10 @@ func TestTransfersOfAnExecutorAreSpans(t *testing.T) {
 	require.Equal(t, "iwarp.rma.read", span.Name)
 	require.Equal(t, "outside_of_the_region", attributesOf(&span)["error.type"])
 
+	_, err = e.ReadAt(timely(t), nil, make([]byte, 1), 0)
+	require.ErrorContains(t, err, "rma: the Handle is of another Client")
+	require.Empty(t, r.take())
+
 	require.NoError(t, client.Close())
 	cancel()
 	if err := <-served; err != nil && !errors.Is(err, context.Canceled) {

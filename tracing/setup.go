@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/setup"
 )
 
 // Dial is iwarp.RNIC.Dial of r, with a span for the set-up and one for each of its stages.
@@ -19,7 +20,7 @@ func (t *Tracer) Dial(ctx context.Context, r *iwarp.RNIC, network, addr string, 
 
 // Client is iwarp.RNIC.Client of r, with spans as those of Dial. There is none for a connection that is nil.
 func (t *Tracer) Client(ctx context.Context, r *iwarp.RNIC, c net.Conn, qc *iwarp.QPConfig) (*iwarp.QP, error) {
-	if c == nil {
+	if setup.CheckConn("client", c) != nil {
 		return r.Client(ctx, c, qc)
 	}
 	return t.setUp(ctx, "client", ends(c.LocalAddr(), c.RemoteAddr()), qc, func(ctx context.Context, qc *iwarp.QPConfig) (*iwarp.QP, error) {

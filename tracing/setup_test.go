@@ -141,9 +141,11 @@ func TestClientOverAConnectionThatExists(t *testing.T) {
 	require.NoError(t, <-accepted)
 	require.Equal(t, append([]string{setupSpans[0]}, append(slices.Clone(setupSpans[2:]), "iwarp.client")...), namesOf(r.take()))
 
-	_, err = r.Client(timely(t), client.rnic, nil, nil)
-	require.Error(t, err)
-	require.Empty(t, r.take())
+	for _, c := range []net.Conn{nil, (*net.TCPConn)(nil)} {
+		_, err = r.Client(timely(t), client.rnic, c, &iwarp.QPConfig{PD: client.pd})
+		require.ErrorContains(t, err, "the net.Conn is nil")
+		require.Empty(t, r.take())
+	}
 }
 
 // TestStagesForDialMany: each target has its own.
