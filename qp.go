@@ -124,8 +124,9 @@ type QPConfig struct {
 	// is gone may be noticed only when the wait is over.
 	RNRWait time.Duration
 	// StallWait is how long posted work may make no progress before EventNoProgress tells of it,
-	// and up to an eighth longer; 0: it is not watched. Octets are counted in batches of up to a
-	// mebibyte: on a slow path it should be long enough for one. A negative value is an error.
+	// 8 ms at least, and up to an eighth longer; 0: it is not watched. Octets are counted in
+	// batches of up to a mebibyte: on a slow path it should be long enough for one. A negative
+	// value is an error.
 	StallWait time.Duration
 	MPA       MPAOptions
 	// Commit enables RDMA Commit on this QP; nil: the peer's are refused as an unknown

@@ -65,6 +65,17 @@ func TestSlowNetwork(t *testing.T) {
 	})
 }
 
+// TestShortestStallWait is looked at once a millisecond: an idle connection costs little.
+func TestShortestStallWait(t *testing.T) {
+	shortest := func(_ *end, c *Config) { c.StallWait = 1 }
+	inBubble(t, shortest, func(e *end) {
+		e.llp.change(func() { e.llp.full = true })
+		e.queues(rdmap.KindWrite, 1, nil)
+		require.Empty(e, e.passes(progressLooks*time.Millisecond-1))
+		require.Equal(e, []string{"no progress"}, e.passes(time.Millisecond+1))
+	})
+}
+
 func TestProgressIsNotWatchedAfterTheEnd(t *testing.T) {
 	inBubble(t, watched, func(e *end) {
 		e.llp.change(func() { e.llp.full = true })

@@ -17,8 +17,8 @@ type Config struct {
 	Tasks   *tasks.Group
 	// ReceiveWait is how long a message waits for a receive to be posted.
 	ReceiveWait time.Duration
-	// StallWait is how long posted work makes no progress before NoticeNoProgress; 0: there is
-	// no such notice.
+	// StallWait is how long posted work makes no progress before NoticeNoProgress, 8 ms at
+	// least; 0: there is no such notice.
 	StallWait time.Duration
 }
 

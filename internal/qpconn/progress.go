@@ -13,7 +13,8 @@ type progress struct {
 	still int // how many looks in a row have seen nothing change
 }
 
-// progressLooks is how many looks there are in Config.StallWait.
+// progressLooks is how many looks there are in Config.StallWait, a millisecond apart at least: each of
+// them costs processor time, also where nothing is under way.
 const progressLooks = 8
 
 // watchProgress causes a notice if work makes no progress for Config.StallWait, and up to one look
@@ -22,7 +23,7 @@ func (c *Conn) watchProgress() {
 	if c.stallWait <= 0 {
 		return
 	}
-	every := max(c.stallWait/progressLooks, 1)
+	every := max(c.stallWait/progressLooks, time.Millisecond)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ending.stage < Ended {
