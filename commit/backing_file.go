@@ -160,11 +160,14 @@ func (o *opened) uncut() error {
 	return nil
 }
 
-// close closes the file, which others may then have.
+// close closes the file, which others may then have. It is no error if it was closed before.
 func (o *opened) close() error {
 	err := o.sys.close(o.f)
 	if o.claim != nil {
 		o.claim.release()
+	}
+	if errors.Is(err, os.ErrClosed) {
+		return nil
 	}
 	return err
 }
@@ -223,7 +226,7 @@ func (b *File) sync([]Range) error {
 }
 
 // Close closes the file, without a sync, when the regions that it is registered as are
-// closed.
+// closed. It may be called again.
 func (b *File) Close() error {
 	b.group.close()
 	if b.direct != nil {

@@ -33,7 +33,7 @@ func (g *Group) Began() uint64 { return g.began() }
 // failed, are lost until they are written again.
 func (g *Group) Wrote(began uint64, off, n int64, err error) { g.wrote(began, off, n, err) }
 
-// Close lets no more Flush begin, and waits for those that have.
+// Close lets no more Flush begin, and waits for those that have. It may be called again.
 func (g *Group) Close() error {
 	g.close()
 	return nil

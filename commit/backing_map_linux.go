@@ -181,7 +181,7 @@ func (m *Mapping) writeBack(ranges []Range) error {
 }
 
 // Close unmaps and closes the file, without a sync, when the regions that it is
-// registered as are closed.
+// registered as are closed. It may be called again.
 func (m *Mapping) Close() error {
 	m.group.close()
 	m.mu.Lock()

@@ -53,6 +53,7 @@ func TestBackings(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, b.Close())
 			require.Error(t, b.Flush(context.Background(), 0, 1))
+			require.NoError(t, b.Close(), "closing again is no error")
 
 			b, err = open(path, 0)
 			require.NoError(t, err, "a file that is there keeps its size")

@@ -24,6 +24,7 @@ func TestMisuse(t *testing.T) {
 	var panicked *stag.PanicError
 	require.ErrorAs(t, err, &panicked)
 	require.NoError(t, g.Close())
+	require.NoError(t, g.Close(), "closing again is no error")
 
 	n := 0
 	for list := range commit.Split[commit.Region](1, 0, 3, 0, 0) {
