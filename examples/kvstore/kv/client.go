@@ -29,26 +29,27 @@ type ClientConfig struct {
 
 // A Client is a tenant's. All methods may be called from any goroutine, and by several at the same time.
 type Client struct {
-	cfg     ClientConfig
-	rnic    *iwarp.RNIC
-	pd      *iwarp.PD
-	auth    *cm.Auth
-	region  uint64
-	sources [2]*source // the primary, the backup
-	changes changer
-	ctx     context.Context
-	stop    context.CancelFunc
-	tasks   sync.WaitGroup
+	cfg      ClientConfig
+	rnic     *iwarp.RNIC
+	pd       *iwarp.PD
+	auth     *cm.Auth
+	region   uint64
+	sources  [2]*source    // the primary, the backup
+	attempts chan struct{} // has a token after an attempt of a source to connect
+	changes  changer
+	ctx      context.Context
+	stop     context.CancelFunc
+	tasks    sync.WaitGroup
 }
 
-// Dial connects to both replicas. One that cannot be reached is tried again and again; if neither can,
-// Dial fails.
+// Dial connects to both replicas, and returns as soon as one of them can be read. The other one is tried again and
+// again. If both first attempts fail, or ctx ends before any has succeeded, Dial fails, and says what each replica did.
 func Dial(ctx context.Context, cfg *ClientConfig) (*Client, error) {
 	name, err := nameOf(cfg.Tenant)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: *cfg, region: regionOf(name)}
+	c := &Client{cfg: *cfg, region: regionOf(name), attempts: make(chan struct{}, 1)}
 	if c.cfg.Depth == 0 {
 		c.cfg.Depth = defaultDepth
 	}
@@ -69,19 +70,29 @@ func Dial(ctx context.Context, cfg *ClientConfig) (*Client, error) {
 	for i, addr := range []string{cfg.Primary, cfg.Backup} {
 		c.sources[i] = newSource(c, addr)
 	}
-	for _, s := range c.sources {
-		select {
-		case <-s.tried:
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), c.Close())
-		}
-	}
-	_, err0 := c.sources[0].use()
-	_, err1 := c.sources[1].use()
-	if err0 != nil && err1 != nil {
-		return nil, errors.Join(ErrUnavailable, err0, err1, c.Close())
+	if err = c.await(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
+}
+
+// await returns when a source can be used.
+func (c *Client) await(ctx context.Context) error {
+	for {
+		_, err0 := c.sources[0].use()
+		_, err1 := c.sources[1].use()
+		switch {
+		case err0 == nil || err1 == nil:
+			return nil
+		case !errors.Is(err0, errConnecting) && !errors.Is(err1, errConnecting):
+			return errors.Join(ErrUnavailable, err0, err1)
+		}
+		select {
+		case <-c.attempts:
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err0, err1)
+		}
+	}
 }
 
 // Close ends the connections. No other method may be under way.

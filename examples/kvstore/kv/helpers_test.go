@@ -3,6 +3,7 @@ package kv
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -140,6 +141,9 @@ func (w *world) customClient(tenant string, timeout time.Duration, locations int
 	})
 	require.NoError(w, err)
 	w.Cleanup(func() { _ = c.Close() })
+	for _, s := range c.sources {
+		require.NoError(w, w.until(func() bool { _, err := s.use(); return !errors.Is(err, errConnecting) }), "a test may use the other one, too")
+	}
 	return c
 }
 

@@ -16,7 +16,6 @@ type source struct {
 	c     *Client
 	addr  string
 	where *locations
-	tried chan struct{} // closed after the first attempt to connect
 
 	mu      sync.Mutex
 	conn    *reading // nil: there is none
@@ -47,11 +46,13 @@ const (
 var (
 	errBusy  = errors.New("kv: the key is being changed")
 	errStale = errors.New("kv: the value changes too often")
+	// errConnecting is why there is no connection until the first attempt has ended.
+	errConnecting = errors.New("kv: it has not answered yet")
 )
 
 func newSource(c *Client, addr string) *source {
-	s := &source{c: c, addr: addr, where: newLocations(c.cfg.Locations), tried: make(chan struct{}), err: errors.New("kv: not connected yet"), dialing: true}
-	c.tasks.Go(func() { s.connect(s.tried) })
+	s := &source{c: c, addr: addr, where: newLocations(c.cfg.Locations), err: errConnecting, dialing: true}
+	c.tasks.Go(s.connect)
 	return s
 }
 
@@ -130,21 +131,21 @@ func (s *source) drop(err error) {
 	s.dialing = true
 	s.c.tasks.Go(func() {
 		_ = old.client.Close()
-		s.connect(nil)
+		s.connect()
 	})
 }
 
 // connect makes a connection, however long that takes.
-func (s *source) connect(tried chan struct{}) {
+func (s *source) connect() {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		conn, err := s.dial()
 		s.mu.Lock()
 		s.conn, s.err = conn, err
 		s.dialing = err != nil
 		s.mu.Unlock()
-		if tried != nil {
-			close(tried)
-			tried = nil
+		select {
+		case s.c.attempts <- struct{}{}:
+		default: // Dial has one to look at, or has returned
 		}
 		if err == nil {
 			return
