@@ -37,8 +37,7 @@ func (x Exporter) export(label string, context []byte) (k Key, err error) {
 	if err != nil {
 		return k, fmt.Errorf("%w: %w", ErrNoSecret, err)
 	}
-	defer clear(b)
-	if copy(k[:], b) < len(k) {
+	if k = take(b); len(b) < len(k) {
 		return Key{}, fmt.Errorf("%w: %d octets in place of %d", ErrNoSecret, len(b), len(k))
 	}
 	return k, nil

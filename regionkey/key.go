@@ -56,15 +56,20 @@ func (Key) MarshalText() ([]byte, error) { return []byte("regionkey.Key"), nil }
 // Wipe overwrites the Key.
 func (k *Key) Wipe() { clear(k[:]) }
 
+// take makes a Key of octets that were derived, which it overwrites.
+func take(b []byte) (k Key) {
+	copy(k[:], b)
+	clear(b)
+	return k
+}
+
 // extract makes a key of the secret of a region.
-func extract(secret []byte) (prk Key) {
+func extract(secret []byte) Key {
 	b, err := hkdf.Extract(sha256.New, secret, []byte(labelRegion))
 	if err != nil {
 		panic(err) // only for secrets shorter than those of a Ring
 	}
-	copy(prk[:], b)
-	clear(b)
-	return prk
+	return take(b)
 }
 
 // expand derives n octets from a key, which are at most 32.

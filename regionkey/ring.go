@@ -167,14 +167,11 @@ func (r *Ring) Derive(now time.Time, e Epoch, peer [32]byte, instance [16]byte, 
 	return Key{}, fmt.Errorf("%w: %d in place of %d", ErrStale, e, r.current.epoch)
 }
 
-func (r *Ring) derive(from *epochKey, peer [32]byte, instance [16]byte, op OpType) (k Key, err error) {
+func (r *Ring) derive(from *epochKey, peer [32]byte, instance [16]byte, op OpType) (Key, error) {
 	if op < Read || op > Manage {
-		return k, fmt.Errorf("regionkey: no keys for %v", op)
+		return Key{}, fmt.Errorf("regionkey: no keys for %v", op)
 	}
-	b := expand(&from.prk, derivedInfo(r.region, from.epoch, peer, instance, op), len(k))
-	copy(k[:], b)
-	clear(b)
-	return k, nil
+	return take(expand(&from.prk, derivedInfo(r.region, from.epoch, peer, instance, op), len(Key{}))), nil
 }
 
 // Close overwrites the keys. Nothing is derived afterwards.
