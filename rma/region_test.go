@@ -161,6 +161,37 @@ func TestRMA_33_RekeyByAClient(t *testing.T) {
 	}
 }
 
+// TestRMA_33_GraceIsThatOfTheRegionAtMost: a client that asks for more gets as much as there is, and the server itself is
+// refused more.
+func TestRMA_33_GraceIsThatOfTheRegionAtMost(t *testing.T) {
+	for most, opt := range map[time.Duration]*RegionOptions{
+		time.Minute:     {Ops: allOps},
+		2 * time.Second: {Ops: allOps, MaxGrace: 2 * time.Second},
+	} {
+		bubble(t, func(t *testing.T) {
+			w := start(t, plan{})
+			r, err := w.server.Register(2, NewMemory(make([]byte, 64)), opt)
+			require.NoError(t, err)
+			h, err := w.client.Open(w.context(), 2, allOps)
+			require.NoError(t, err)
+			p := w.portal(1)
+			read := func() error { return does(t, p, Command{Op: Read, Handle: h}).Err }
+			require.NoError(t, h.Rekey(w.context(), nil, time.Hour))
+			require.Equal(t, regionkey.Epoch(2), r.Epoch())
+			time.Sleep(most - time.Nanosecond)
+			require.NoError(t, read(), "the old key within the longest grace")
+			time.Sleep(time.Nanosecond)
+			require.ErrorIs(t, read(), ErrRemoteAuth)
+
+			_, err = r.Rekey(w.context(), nil, most+1)
+			require.ErrorContains(t, err, "grace")
+			require.Equal(t, regionkey.Epoch(2), r.Epoch())
+			_, err = r.Rekey(w.context(), nil, most)
+			require.NoError(t, err)
+		})
+	}
+}
+
 // TestRMA_40_CloseWaitsForOperations: afterwards nothing touches the Buffer, and later operations
 // fail as those on an unknown region.
 func TestRMA_40_CloseWaitsForOperations(t *testing.T) {

@@ -257,14 +257,13 @@ func (c *conn) requestOf(a *op.Action) *request {
 	return &c.requests[a.Record]
 }
 
-// free ends a request.
+// free ends a request. Its record is overwritten, and the keys that were granted or asked for with it.
 func (c *conn) free(a *op.Action) {
 	q := &c.requests[a.Record]
 	if q.blob != noBlob {
 		c.blobs.put(q.blob)
 	}
 	c.dequeue(q)
-	q.secret.Wipe()
 	*q = request{sink: q.sink}
 }
 
@@ -344,9 +343,6 @@ func (c *conn) sendAnswer(a *op.Action) {
 	switch dst := c.compose(); a.Kind {
 	case op.Open:
 		c.post(sends(q.reply.Append(dst, h, c.out)))
-		for i := range q.reply.Keys {
-			q.reply.Keys[i].Wipe()
-		}
 	case op.Read:
 		m := wire.ReadDone{DataCtr: q.dataCtr, Length: q.length, Epoch: q.epoch}
 		b := q.blob

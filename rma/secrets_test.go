@@ -11,6 +11,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
@@ -44,8 +45,8 @@ func TestKEY_4_NoKeyIsEverOnTheWire(t *testing.T) {
 			}
 		}
 		for e := regionkey.Epoch(1); e <= 2; e++ {
-			for op := regionkey.Read; op <= regionkey.Manage; op++ {
-				k, err := ring.Derive(time.Now(), e, peer.ID, w.client.c.mine.Instance, op)
+			for of := regionkey.Read; of <= regionkey.Manage; of++ {
+				k, err := ring.Derive(time.Now(), e, peer.ID, w.client.c.mine.Instance, of)
 				require.NoError(t, err)
 				require.False(t, found(k[:16]))
 				require.False(t, found(k[16:]))
@@ -104,5 +105,79 @@ func TestKEY_20_MessagesAreOverwritten(t *testing.T) {
 				require.Equal(t, make([]byte, receiveSize), m, "receive %d", i)
 			}
 		}
+	})
+}
+
+// TestKEY_20_KeysAreOverwritten when they have been told, or used: those that were granted, and those of a Rekey.
+func TestKEY_20_KeysAreOverwritten(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var none regionkey.Key
+		w := start(t, plan{})
+		h := w.opens()
+		o := &opening{id: regionID, ops: allOps}
+		require.NoError(t, w.client.do(w.context(), op.Open, &call{cmd: Command{Op: Open}, opens: o}))
+		for i := range o.granted.Keys {
+			require.NotEqual(t, none, o.granted.Keys[i])
+		}
+		require.NoError(t, h.take(o))
+		for i := range o.granted.Keys {
+			require.Equal(t, none, o.granted.Keys[i], "a key that the client was granted")
+		}
+		r := &rekeying{secret: regionkey.Key(octets(1, 32))}
+		k := &call{cmd: Command{Op: Rekey, Handle: h}, keys: h.keys.Load(), rekeys: r, next: 2}
+		require.NoError(t, w.client.do(w.context(), op.Rekey, k))
+		require.Equal(t, none, r.secret, "the secret that the client has sent")
+		synctest.Wait()
+
+		c := w.servedConn()
+		require.Equal(t, none, c.asked.secret, "the secret that the server was sent")
+		require.NotEmpty(t, c.requests)
+		for i := range c.requests {
+			q := &c.requests[i]
+			require.Equal(t, none, q.secret, "that of record %d", i)
+			require.Equal(t, wire.OpenRep{}, q.reply, "the answer in record %d", i)
+		}
+		for _, c := range []*conn{w.client.c, c} {
+			require.NotEmpty(t, c.outbox.messages)
+			for _, m := range c.outbox.messages {
+				require.Zero(t, *m, "a message that was sent")
+			}
+		}
+	})
+}
+
+// TestKEY_19_RekeyForgetsCiphers of the epochs whose keys are not good any more, and no others.
+func TestKEY_19_RekeyForgetsCiphers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		_, err := w.server.Register(2, NewMemory(make([]byte, 64)), nil)
+		require.NoError(t, err)
+		other, err := w.client.Open(w.context(), 2, MayWrite)
+		require.NoError(t, err)
+		h, p := w.opens(), w.portal(1)
+		cached := func(want int, why string) {
+			t.Helper()
+			require.Equal(t, want, w.server.Stats().CachedSealers, why)
+		}
+		writes := func(h *Handle) { require.NoError(t, does(t, p, Command{Op: Write, Handle: h}).Err) }
+		writes(other)
+		writes(h)
+		cached(2, "one of each region")
+		_, err = w.region.Rekey(w.context(), nil, time.Second)
+		require.NoError(t, err)
+		writes(h)
+		cached(2, "the grace lasts")
+		require.NoError(t, h.Reopen(w.context()))
+		writes(h)
+		cached(3, "two epochs are good")
+		_, err = w.region.Rekey(w.context(), nil, time.Second)
+		require.NoError(t, err)
+		cached(2, "the first epoch is over")
+		require.NoError(t, h.Reopen(w.context()))
+		writes(h)
+		cached(3, "two epochs are good")
+		require.NoError(t, h.Rekey(w.context(), nil, 0))
+		cached(1, "only that of the other region")
+		writes(other)
 	})
 }

@@ -266,7 +266,6 @@ func (c *conn) serveRekey(q *request) op.Verdict {
 	}
 	e := AuditEvent{Peer: c.peer.peer, Known: c.peer.known, Remote: c.qp.RemoteAddr()}
 	err := q.region.rekeyTo(time.Now(), q.next, secret, q.grace, e)
-	q.secret.Wipe()
 	switch {
 	case err == nil:
 		return op.Verdict{}

@@ -81,6 +81,9 @@ func TestRMA_14_MessagesOutOfTurnEndTheConnection(t *testing.T) {
 	m.Source = true
 	source.hears(m, "End(4)")
 
+	noSource := newClient(t, nil)
+	noSource.hears(pull(noSource.sent(sourceCmd)), "End(4)")
+
 	opening := newClient(t, nil)
 	id = opening.sent(getCmd)
 	opening.hears(readDone(id), "OpenData")
