@@ -139,6 +139,34 @@ func TestP9R_12_OneTagTwice(t *testing.T) {
 	s.done()
 }
 
+// Immediate Data is no message: it leaves a receive as it was, where there may still be a request that has been answered.
+func TestP9R_12_ImmediateData(t *testing.T) {
+	for name, srq := range map[string]int{"own receives": 0, "SRQ": 8} {
+		for _, began := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				const depth = 4
+				s := newScript(t)
+				s.done()
+				w := serve(t, "pipe", t.Name(), s, Config{SRQ: srq, Depth: depth})
+				p := w.dial(minMsize)
+				if began {
+					p.version(minMsize)
+					for i := range uint16(4 * depth) { // each receive has had a request of 8 octets, as long as Immediate Data
+						p.send(message(tstatfs, i, 0))
+						s.answer(rerror(parseHeader(s.next()).tag, ebadf))
+						p.recv()
+					}
+				}
+				require.NoError(t, p.qp.PostSend(iwarp.SendWR{Op: iwarp.OpImmediate, Flags: iwarp.Unsignaled}))
+				p.wantEnd("Immediate Data in place of a message")
+				w.stopped()
+				require.Empty(t, s.requests, "none has come again")
+				require.Contains(t, w.log.String(), "Immediate Data")
+			})
+		}
+	}
+}
+
 // A peer that has no receive for an answer ends its connection, and no other.
 func TestP9R_12_PeerWithoutReceives(t *testing.T) {
 	w := serve(t, "pipe", t.Name(), echo{}, Config{})
