@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -128,5 +129,44 @@ func TestHOST_18_TransfersEndWithTheQueue(t *testing.T) {
 			require.True(t, lost.Sent)
 		}
 		require.Equal(t, 3*time.Second, time.Since(began))
+	})
+}
+
+// TestHOST_18_20_RefusedByTheQP: what the QP has not taken was not sent, and only that. It is sent again where that may be done for
+// commands that were not.
+func TestHOST_18_20_RefusedByTheQP(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg, o := newTarget(t), pipeOptions(t)
+		o.Queues = 1
+		c := connect(t, tg, o)
+		n := disk(t, c)
+		refuses := func() { // commands with data in their capsules: their memory is gone
+			a, err := c.current(context.Background())
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, a.io[0].inside, 4096)
+			require.NoError(t, a.io[0].capMR.Close())
+		}
+		refuses()
+		_, err := n.Compare(context.Background(), make([]byte, 4096), 0)
+		require.NoError(t, err, "on the next connection")
+		require.Len(t, tg.commands(capsule.OpCompare), 1)
+
+		tg.script(only(capsule.OpRead, func(*call) bool { return true })) // no answer
+		refuses()
+		errs := make(chan error, 3)
+		done := func(t *Transfer) { errs <- t.Err }
+		started, err := n.Start(
+			&Transfer{P: make([]byte, 4096), Done: done},
+			&Transfer{P: make([]byte, 4096), Write: true, Done: done},
+			&Transfer{P: make([]byte, 4096), Done: done})
+		require.NoError(t, err)
+		require.Equal(t, 3, started)
+		var sent []bool
+		for range started {
+			var lost *LostError
+			require.ErrorAs(t, <-errs, &lost)
+			sent = append(sent, lost.Sent)
+		}
+		require.Equal(t, []bool{true, false, false}, sent, "the Write was refused, and what comes after it")
 	})
 }
