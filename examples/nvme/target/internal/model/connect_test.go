@@ -167,6 +167,17 @@ func TestNVME_36_NoFlowControl(t *testing.T) {
 	require.Equal(t, uint16(0xFFFF), l.ask(capsule.KeepAliveSQE(9)).SQHD)
 }
 
+// The other bits of CATTR say nothing about flow control.
+func TestNVME_36_OtherAttributes(t *testing.T) {
+	const others = ^uint8(capsule.AttrNoFlowControl)
+	for attrs, want := range map[uint8][2]uint16{0: {1, 2}, others: {1, 2}, 0xFF: {0xFFFF, 0xFFFF}} {
+		l := newWorld(t).arrive(hostA, idA, 0, 32)
+		r := l.connect(storage, capsule.AnyController, func(m *capsule.Connect, _ *capsule.ConnectData) { m.CAttr = attrs })
+		l.ok(r)
+		require.Equal(t, want, [2]uint16{r.SQHD, l.ask(capsule.KeepAliveSQE(9)).SQHD}, "CATTR %#02x", attrs)
+	}
+}
+
 func TestNVME_37_MalformedNames(t *testing.T) {
 	for _, name := range []string{strings.Repeat("n", 256), strings.Repeat("n", 224), "nqn.\x1b[31m", "nqn.\xff", "nqn.\u0085"} {
 		w := newWorld(t)

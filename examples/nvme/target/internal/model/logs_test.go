@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -353,6 +354,23 @@ func TestNVME_55_KeepAlive(t *testing.T) {
 	require.True(t, admin.q.ctrl.csts().CFS)
 	late := w.arrive(hostA, idA, 1, 32)
 	late.refused(capsule.StatusConnectParameter, 0x10010, late.connect(storage, 1))
+}
+
+// The longest timeouts there can be are not rounded up, for that would be none: a Connect may ask for them.
+func TestNVME_55_LongestTimeouts(t *testing.T) {
+	for ms, want := range map[uint32]time.Duration{
+		4294966000: 4294966 * time.Second, 4294966001: 4294967 * time.Second,
+		4294967000: 4294967 * time.Second, 4294967001: 4294967 * time.Second, math.MaxUint32: 4294967 * time.Second,
+	} {
+		w := newWorld(t)
+		l := w.arrive(hostA, idA, 0, 32)
+		l.ok(l.connect(storage, capsule.AnyController, func(m *capsule.Connect, _ *capsule.ConnectData) { m.KATO = ms }))
+		require.Equal(t, want, w.tick(0), "KATO %d", ms)
+		w.tick(want - 1)
+		require.False(t, l.isClosed())
+		w.tick(1)
+		require.True(t, l.isClosed())
+	}
 }
 
 func TestNVME_56_NoKeepAlive(t *testing.T) {
