@@ -122,47 +122,63 @@ func TestRMA_36_ContextEndsOpens(t *testing.T) {
 	})
 }
 
-// TestRMA_28_OpensThatAreContradicted end the connection: keys of another region, or more rights than were asked for.
-func TestRMA_28_OpensThatAreContradicted(t *testing.T) {
-	for name, change := range map[string]func(rep *wire.OpenRep){
-		"another region": func(rep *wire.OpenRep) { rep.Region++ },
-		"more rights":    func(rep *wire.OpenRep) { rep.Ops = 7 },
+// TestRMA_28_KEY_20_OpensThatAreContradicted end the connection: keys of another region, or more rights than were asked for, or what
+// is no answer to an Open. The keys that have come are overwritten.
+func TestRMA_28_KEY_20_OpensThatAreContradicted(t *testing.T) {
+	for name, answer := range map[string]func(rep wire.OpenRep, h wire.Header, c *regionkey.Control) []byte{
+		"another region": func(rep wire.OpenRep, h wire.Header, c *regionkey.Control) []byte {
+			rep.Region++
+			return rep.Append(nil, h, c)
+		},
+		"more rights": func(rep wire.OpenRep, h wire.Header, c *regionkey.Control) []byte {
+			rep.Ops = 7
+			return rep.Append(nil, h, c)
+		},
+		"READ_DONE": func(rep wire.OpenRep, h wire.Header, c *regionkey.Control) []byte {
+			m := wire.ReadDone{Epoch: rep.Epoch}
+			return m.Append(nil, h, c)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w, r, _, _ := asks(t, plan{}, 0)
 				end := make(chan error, 1)
-				go func() {
-					_, err := w.client.Open(w.context(), regionID, MayRead)
-					end <- err
-				}()
+				o := &opening{id: regionID, ops: MayRead}
+				go func() { end <- w.client.do(w.context(), op.Open, &call{cmd: Command{Op: Open}, opens: o}) }()
 				msg := r.receives(wire.TypeOpenReq)
 				rep := r.rep
 				rep.Ops, rep.Keys = 1, [3]regionkey.Key{rep.Keys[0]}
-				change(&rep)
-				r.sends(rep.Append(nil, r.header(id(msg)), r.out))
+				require.NotZero(t, rep.Keys[0])
+				r.sends(answer(rep, r.header(id(msg)), r.out))
 				require.Error(t, <-end)
 				<-w.client.Done()
 				require.ErrorContains(t, w.client.Err(), "contradicts")
+				require.Equal(t, [3]regionkey.Key{}, o.granted.Keys)
 				w.close()
 			})
 		})
 	}
 }
 
-// TestRMA_28_RekeyThatIsContradicted: the answer names another epoch.
+// TestRMA_28_RekeyThatIsContradicted: the answer names another epoch, or another region.
 func TestRMA_28_RekeyThatIsContradicted(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w, r, h, _ := asks(t, plan{}, 0)
-		end := make(chan error, 1)
-		go func() { end <- h.Rekey(w.context(), nil, 0) }()
-		msg := r.receives(wire.TypeRekeyReq)
-		done := wire.RekeyDone{Region: regionID, Epoch: 3}
-		r.sends(done.Append(nil, r.header(id(msg)), r.out))
-		require.ErrorIs(t, <-end, ErrTimeout, "the server may have done it")
-		<-w.client.Done()
-		w.close()
-	})
+	for name, done := range map[string]wire.RekeyDone{
+		"another epoch":  {Region: regionID, Epoch: 3},
+		"another region": {Region: regionID + 1, Epoch: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, r, h, _ := asks(t, plan{}, 0)
+				end := make(chan error, 1)
+				go func() { end <- h.Rekey(w.context(), nil, 0) }()
+				msg := r.receives(wire.TypeRekeyReq)
+				r.sends(done.Append(nil, r.header(id(msg)), r.out))
+				require.ErrorIs(t, <-end, ErrTimeout, "the server may have done it")
+				<-w.client.Done()
+				w.close()
+			})
+		})
+	}
 }
 
 // TestRMA_40_WriteOfARegionThatIsClosed meanwhile is refused, and the octets stay.
