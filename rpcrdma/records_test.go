@@ -168,6 +168,7 @@ func TestRPR_14_16_FragmentsTogetherAreBounded(t *testing.T) {
 		_, err = s.Write(b[end:])
 		require.NoError(t, err)
 		c.failure(h.XID, 2)
+		require.LessOrEqual(t, cap(s.(*records).out.octets), keptRecord, "what stays for the next one")
 	})
 }
 
