@@ -2,6 +2,7 @@ package rsocket
 
 import (
 	"io"
+	"math"
 	"net"
 	"sync"
 	"testing"
@@ -245,6 +246,23 @@ func TestRSK_18_TheConnectionEndsBeforeTheSizeIsThere(t *testing.T) {
 			require.NoError(t, err, "those of the connections are closed")
 			defer func() { require.NoError(t, pd.Close()) }()
 		}
+	})
+}
+
+// TestRSK_18_MapBeyondTheLastOffset is refused, for the peer would end the connection.
+func TestRSK_18_MapBeyondTheLastOffset(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		rnic, err := iwarp.Open(nil)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rnic.Close()) }()
+		a, b := unclosedPair(t, rnic, "pipe", nil, &Config{IOMap: 128})
+		require.ErrorContains(t, a.Map(make([]byte, 2), math.MaxUint64-1), "an entry of 2 octets")
+		require.NoError(t, a.Map(make([]byte, 2), math.MaxUint64-2))
+		_, err = a.Write([]byte("x"))
+		require.NoError(t, err)
+		_, err = b.Read(make([]byte, 1))
+		require.NoError(t, err)
+		closeBoth(a, b)
 	})
 }
 

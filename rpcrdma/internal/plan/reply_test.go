@@ -112,6 +112,11 @@ func TestRPR_7_BadResult(t *testing.T) {
 		var r Reply
 		require.ErrorIs(t, r.Make(&wire.Header{Writes: []wire.Chunk{chunk(1, 100)}}, 40, res, credits, 1024), ErrChunk, "%+v", res)
 	}
+	for n, want := range map[int]error{40: nil, 39: ErrChunk} {
+		var r Reply
+		err := r.Make(&wire.Header{Writes: []wire.Chunk{chunk(1, 100)}}, n, Result{Off: 4, Len: 35, OK: true}, credits, 1024)
+		require.ErrorIs(t, err, want, "the pad of the opaque is a part of the reply")
+	}
 }
 
 // TestRPR_5_Threshold: up to it a reply is inline, above it goes by the chunk.

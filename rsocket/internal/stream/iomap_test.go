@@ -146,3 +146,28 @@ func TestRSK_18_NothingIsQueuedBehindAnEntryThatWaits(t *testing.T) {
 	_, n = s.Room()
 	require.NotZero(t, n)
 }
+
+// TestRSK_18_AnEntryIsBehindWhatIsQueued, and ahead of what is queued later.
+func TestRSK_18_AnEntryIsBehindWhatIsQueued(t *testing.T) {
+	s := mapping(t, 0)
+	s.Queue(10)
+	require.True(t, s.Map(wire.Entry{}))
+	for _, want := range []wire.Message{wire.NewMessage(wire.OpData, 10), entryMessage(0)} {
+		w, ok := s.Next()
+		require.True(t, ok)
+		require.Equal(t, want, w.Message)
+	}
+}
+
+// TestRSK_20_SGLsWaitUntilOthersHaveLeftTheQP: the send queue has room for so many.
+func TestRSK_20_SGLsWaitUntilOthersHaveLeftTheQP(t *testing.T) {
+	big := sizes{half: 8192, credits: 384, ring: 8192}
+	s := New(big.config(), big.private())
+	s.posts.controls = maxControls
+	_, ok := s.Next()
+	require.False(t, ok)
+	s.posts.controls--
+	w, ok := s.Next()
+	require.True(t, ok)
+	require.Equal(t, OneSlot, w.Writes)
+}
