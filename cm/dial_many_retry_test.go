@@ -192,6 +192,8 @@ func TestCM_52_Window(t *testing.T) {
 		cancel(errTest)
 		_, err := w.enter(ended)
 		require.ErrorIs(t, err, errTest)
+		synctest.Wait()
+		require.Equal(t, 1, entered, "one that gives up makes no room")
 		w.leave(succeeded, at[4])
 		synctest.Wait()
 		require.Equal(t, 2, entered, "one that has given up is passed over")

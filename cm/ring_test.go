@@ -36,6 +36,19 @@ func TestCM_13_FaultyRings(t *testing.T) {
 	require.Zero(t, r.now.Load().primaryID())
 }
 
+// TestCM_36_UnknownKeyCostsAsMuchAsTheDearestOne of the ring, in whatever order they are.
+func TestCM_36_UnknownKeyCostsAsMuchAsTheDearestOne(t *testing.T) {
+	shared, master := Key{ID: 1, Secret: octets(0, 16)}, Key{ID: 2, Secret: octets(1, 16), Derive: true}
+	for _, c := range []struct {
+		derive bool
+		keys   []Key
+	}{{false, []Key{shared}}, {true, []Key{master}}, {true, []Key{shared, master}}, {true, []Key{master, shared}}} {
+		r, err := NewRing(c.keys...)
+		require.NoError(t, err)
+		require.Equal(t, c.derive, r.now.Load().dummy.Derive)
+	}
+}
+
 func TestRingCopiesSecrets(t *testing.T) {
 	secret := octets(1, 32)
 	r, err := NewRing(Key{ID: 1, Secret: secret})
