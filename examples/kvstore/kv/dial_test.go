@@ -31,7 +31,7 @@ func (w *world) dials(limit time.Duration) (*Client, time.Duration, error) {
 	return c, time.Since(began), err
 }
 
-// TestReplicaThatHangs delays nobody who dials, or gets.
+// TestReplicaThatHangs delays neither Dial nor Get.
 func TestReplicaThatHangs(t *testing.T) {
 	for which, name := range []string{"primary", "backup"} {
 		t.Run(name, func(t *testing.T) {
