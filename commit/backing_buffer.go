@@ -24,7 +24,7 @@ type Buffer struct {
 }
 
 // NewBuffer wraps b. To choose the status that the peer is told of a failed Sync, let it
-// return an [*Error] or an errno.
+// return an [*Error] or an errno. After which of them octets are lost is as [Flusher] says.
 func NewBuffer(b SyncBuffer) (*Buffer, error) {
 	if b == nil || b.Size() <= 0 {
 		return nil, errors.New("commit: a buffer needs octets")

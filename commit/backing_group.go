@@ -13,7 +13,8 @@ type Group struct{ *group }
 
 // NewGroup returns a Group for size octets. sync makes everything durable that was written
 // before it is called, and is not called twice at once. To choose the status that the peer is
-// told of a failed sync, let it return an [*Error] or an errno.
+// told of a failed sync, let it return an [*Error] or an errno. After which of them octets are lost
+// is as [Flusher] says.
 func NewGroup(size int64, sync func() error) (*Group, error) {
 	if size <= 0 || sync == nil {
 		return nil, errors.New("commit: a group needs octets, and a sync for them")

@@ -163,8 +163,8 @@ func (m *Mapping) sync(ranges []Range) error {
 func (m *Mapping) msync(r Range) error {
 	page := int64(os.Getpagesize())
 	begin := r.Off &^ (page - 1)
-	if err := again(func() error { return m.sys.msync(m.mem[begin:r.end()]) }); err != nil {
-		return err
+	if err := m.sys.msync(m.mem[begin:r.end()]); err != nil {
+		return asLoss(err)
 	}
 	return writable(m.sys, m.f)
 }

@@ -93,9 +93,7 @@ func (g *group) flushThen(off, n int64, then func(error) func()) (pending bool, 
 	first, pending, err := g.ask(want, then)
 	if first {
 		if g.begin != nil && n <= beginMost {
-			if err := g.begin(want); codeOf(err).loses() {
-				g.next.lost = err // no round is running, and none can begin
-			}
+			g.next.lost = g.begin(want) // no round is running, and none can begin
 		}
 		go g.committer()
 	}
@@ -210,10 +208,10 @@ func (g *group) gather() {
 
 // settle judges what the running round had taken. Preconditions: g.mu is held.
 func (g *group) settle(err error) {
-	switch c := codeOf(err); {
-	case c == OK:
+	switch {
+	case err == nil:
 		g.taken.clear()
-	case c.loses():
+	case loses(err):
 		g.losses.synced(err)
 		g.dirty.moveAll(&g.taken)
 		g.ranges = g.taken.runs(g.ranges[:0])

@@ -11,21 +11,22 @@ import (
 // datasync makes the contents of f durable, and of what is known about it as much as
 // reading them takes.
 func datasync(sys system, f *os.File) error {
-	if err := again(func() error { return sys.fdatasync(f) }); err != nil {
-		return err
+	if err := sys.fdatasync(f); err != nil {
+		return asLoss(err)
 	}
 	return writable(sys, f)
 }
 
-// writeOut makes the system begin to write the pages of r that have changed. The next sync still reports an
-// error of such a write, which the kernel keeps until then. But ext4 drops pages for which it finds no place
-// on the disk, and no later call tells of that. A system without this call is no matter.
+// writeOut makes the system begin to write the pages of r that have changed. It does not wait for that, so that the next
+// sync still reports an error of such a write, which the kernel keeps until then. But ext4 drops pages for which it
+// finds no place on the disk, and no later call tells of that. So an error of this one is as that of a sync. A system
+// without this call is no matter.
 func writeOut(sys system, f *os.File, r Range) error {
 	err := sys.syncFileRange(f, r)
 	if slices.ContainsFunc(uncallable, func(no unix.Errno) bool { return errors.Is(err, no) }) {
 		return nil
 	}
-	return err
+	return asLoss(err)
 }
 
 var uncallable = []unix.Errno{unix.ENOSYS, unix.EPERM, unix.EINVAL, unix.EOPNOTSUPP, unix.ESPIPE}

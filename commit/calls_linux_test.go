@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/internal/sysfail"
 )
 
 // TestCMT_13_CallsOfACommit: what a Commit asks of the system, and nothing else.
@@ -90,11 +93,11 @@ func TestCMT_13_FlushThenBeginsToWrite(t *testing.T) {
 	}
 }
 
-// TestCMT_13_30_FlushThenWhoseBeginFails: ext4 drops pages for which it finds no place on the disk. The call that has
+// TestCMT_13_16_30_FlushThenWhoseBeginFails: ext4 drops pages for which it finds no place on the disk. The call that has
 // it begin to write them fails, and no sync after that.
-func TestCMT_13_30_FlushThenWhoseBeginFails(t *testing.T) {
+func TestCMT_13_16_30_FlushThenWhoseBeginFails(t *testing.T) {
 	for err, want := range map[error]Code{
-		syscall.EIO: DataLost, unix.EUCLEAN: Vendor | Code(unix.EUCLEAN), unix.EAGAIN: OK, unix.EROFS: OK,
+		syscall.EIO: DataLost, unix.EUCLEAN: DataLost, unix.EINTR: DataLost, unix.EAGAIN: DataLost, unix.ENOMEM: DataLost, unix.EROFS: ReadOnly,
 		unix.ENOSYS: OK, unix.EPERM: OK, unix.EINVAL: OK, // there is no such call
 	} {
 		r, path := record(t)
@@ -120,9 +123,6 @@ func TestCMT_13_30_FlushThenWhoseBeginFails(t *testing.T) {
 		require.True(t, pending)
 		require.Equal(t, want, codeOf(<-told), "%v", err)
 		ctx := t.Context()
-		if want != OK {
-			want = DataLost
-		}
 		require.Equal(t, want, codeOf(b.Flush(ctx, 5100, 100)), "%v", err)
 		write(5000)
 		require.NoError(t, b.Flush(ctx, 5000, 100), "written again")
@@ -166,61 +166,89 @@ func TestCMT_53_CloseOfAFileWaitsForItsSync(t *testing.T) {
 	}
 }
 
-// TestCMT_30_EveryCallOfACommitMayFail: and the status says what that means.
+// TestCMT_30_EveryCallOfACommitMayFail: and the status says what that means. Of those that sync see
+// TestCMT_13_16_30_SyncThatFailsWithAnyErrno.
 func TestCMT_30_EveryCallOfACommitMayFail(t *testing.T) {
-	for what, calls := range map[string][]string{
-		"file": {"fdatasync data", "fstatfs data", "stat data"}, "direct": {"fdatasync data", "fstatfs data", "stat data"},
-		"mapping": {"msync 4096+4096", "fstatfs data", "stat data"}, "persistent memory": {"stat data"},
+	for what, x := range map[string]struct{ sync, after []string }{
+		"file":              {[]string{"fdatasync data"}, []string{"fstatfs data", "stat data"}},
+		"direct":            {[]string{"fdatasync data"}, []string{"fstatfs data", "stat data"}},
+		"mapping":           {[]string{"msync 4096+4096"}, []string{"fstatfs data", "stat data"}},
+		"persistent memory": {[]string{"write back 4096+4096", "fence"}, []string{"stat data"}},
 	} {
-		for _, call := range calls {
+		for _, call := range x.after {
 			t.Run(what+", "+call, func(t *testing.T) {
 				r, path := record(t)
 				b, err := opens[what].open(r, path, octets)
 				require.NoError(t, err)
 				ctx := context.Background()
-				fails := func(err error) {
-					r.fails(func(c string) error {
-						if c == call {
-							return err
-						}
-						return nil
-					})
-				}
 				write := func() {
 					_, err = b.WriteAt(make([]byte, 4096), 4096)
 					require.NoError(t, err)
 				}
 				write()
-				fails(syscall.EIO)
+				r.fails(once(call, syscall.EIO))
 				require.ErrorIs(t, b.Flush(ctx, 4096, 4096), syscall.EIO)
-				r.fails(nil)
 				require.ErrorIs(t, b.Flush(ctx, 4096, 4096), ErrDataLost)
 				write()
 				require.NoError(t, b.Flush(ctx, 4096, 4096))
 				write()
-				fails(syscall.ENOMEM)
+				r.fails(once(call, syscall.ENOMEM))
 				require.Equal(t, Transient, codeOf(b.Flush(ctx, 4096, 4096)))
-				r.fails(nil)
 				r.took()
 				require.NoError(t, b.Flush(ctx, 4096, 4096))
-				require.Contains(t, r.took(), calls[0], "it is done again")
-				if call != "stat data" && call != "fstatfs data" {
-					write()
-					interrupted := syscall.EINTR
-					r.fails(func(c string) error {
-						if c == call && interrupted != 0 {
-							interrupted = 0
-							return syscall.EINTR
-						}
-						return nil
-					})
-					r.took()
-					require.NoError(t, b.Flush(ctx, 4096, 4096), "a signal came in between")
-					require.Equal(t, []string{call, call}, r.took()[:2])
-				}
+				require.Equal(t, slices.Concat(x.sync, x.after), r.took(), "it is done again")
 				require.NoError(t, b.Close())
 			})
 		}
+	}
+}
+
+// TestCMT_13_16_30_SyncThatFailsWithAnyErrno loses what it was to write: the errno is the one with which the file system has
+// failed to write a page. Linux tells of that once, and has dropped the page.
+func TestCMT_13_16_30_SyncThatFailsWithAnyErrno(t *testing.T) {
+	for what, sync := range map[string]string{"file": "fdatasync data", "direct": "fdatasync data", "mapping": "msync 4096+4096"} {
+		for no, want := range map[unix.Errno]Code{
+			unix.EIO: DataLost, unix.ENODATA: DataLost, unix.EINVAL: DataLost, unix.EINTR: DataLost, unix.EAGAIN: DataLost,
+			unix.ENOMEM: DataLost, unix.EROFS: ReadOnly, // it is of no use to write again
+		} {
+			r, path := record(t)
+			b, err := opens[what].open(r, path, octets)
+			require.NoError(t, err)
+			write := func() {
+				_, err := b.WriteAt(make([]byte, 4096), 4096)
+				require.NoError(t, err)
+			}
+			write()
+			r.took()
+			r.fails(once(sync, no))
+			ctx := t.Context()
+			err = b.Flush(ctx, 4096, 4096)
+			require.Equal(t, want, codeOf(err), "%s, %v", what, no)
+			require.ErrorIs(t, err, no)
+			require.ErrorIs(t, err, ErrDataLost)
+			require.Equal(t, []string{sync}, r.took(), "it is not called again")
+			err = b.Flush(ctx, 4096, 4096)
+			require.Equal(t, want, codeOf(err), "%s, %v", what, no)
+			require.ErrorIs(t, err, no)
+			require.Empty(t, r.took(), "nor when it is asked again")
+			write()
+			require.NoError(t, b.Flush(ctx, 4096, 4096), "written again")
+			require.NoError(t, b.Close())
+		}
+	}
+}
+
+// TestCMT_13_16_FailedSyncOfAFileThatIsOpened is an error, whatever its errno: an earlier process has no loss hidden
+// from the next one.
+func TestCMT_13_16_FailedSyncOfAFileThatIsOpened(t *testing.T) {
+	for _, no := range []unix.Errno{unix.EINTR, unix.EAGAIN, unix.EIO} {
+		path := filepath.Join(t.TempDir(), "data")
+		err := sysfail.Run(t, no, func() error {
+			_, err := OpenFile(path, &FileOptions{Size: octets})
+			return err
+		}, unix.SYS_FSYNC)
+		require.ErrorIs(t, err, no)
+		require.ErrorContains(t, err, "fsync "+path)
 	}
 }
 

@@ -24,7 +24,7 @@ type group struct {
 	// sync makes the chunks of ranges durable, or everything.
 	sync func(ranges []Range) error
 	// begin makes the system begin to write what is dirty of a range, without waiting for it. If it
-	// fails so that octets are lost the round fails: sync may not report that. nil: it would not help.
+	// fails octets are lost, and the round fails: sync may not report that. nil: it would not help.
 	begin func(Range) error
 	// wholesale: sync makes everything durable, whatever it is asked for.
 	wholesale bool

@@ -108,13 +108,13 @@ func (l *Latch) end(epoch int, r Range, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running[epoch]--
-	switch c := codeOf(err); {
-	case c == OK:
+	switch {
+	case err == nil:
 		l.dirty.remove(r)
 		l.written[epoch].each(r, l.dirty.add)
 		l.written[l.epoch].each(r, l.dirty.add)
 		return l.losses.told(r)
-	case c.loses():
+	case loses(err):
 		l.losses.synced(err)
 		l.losses.octets.add(r)
 		l.dirty.each(everything, l.losses.octets.add)

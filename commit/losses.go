@@ -43,13 +43,13 @@ func (l *losses) synced(err error) {
 // because notes why octets are lost.
 func (l *losses) because(err error) {
 	l.ever.Store(true)
-	l.why = ErrDataLost
 	switch c := codeOf(err); c {
 	case OK:
+		l.why = ErrDataLost
 	case ReadOnly:
-		l.why = &Error{MakeStatus(NoRegion, c), err}
+		l.why = coded(c, err)
 	default:
-		l.why = &Error{MakeStatus(NoRegion, DataLost), err}
+		l.why = coded(DataLost, err)
 	}
 }
 

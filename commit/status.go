@@ -11,14 +11,14 @@ type Status uint32
 type Code uint16
 
 // The codes. That a Commit has failed does not mean that the data is lost, but for
-// DataLost, and perhaps Vendor; nothing is known of which octets are durable.
+// DataLost, and perhaps Vendor and ReadOnly; nothing is known of which octets are durable.
 const (
 	OK             Code = 0x0000
 	Failed         Code = 0x0001 // the data is where it was; try again, or write it again
 	ReadOnly       Code = 0x0002 // the device takes no more changes
 	Integrity      Code = 0x0003 // a check of the region has failed; write it again
 	Limit          Code = 0x0004 // too many octets for one request; split it
-	Transient      Code = 0x0005 // for now; try again
+	Transient      Code = 0x0005 // for now; try again. No sync of a file that has failed
 	NotDurable     Code = 0x0006 // the region has nothing that could make it durable
 	FollowOnFailed Code = 0x0007 // all regions are durable; the follow-on is not
 	DataLost       Code = 0x0008 // the octets may no longer be what was written; write them again

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/goiwarp/iwarp/internal/fsync"
 )
 
 // A system is the operating system as backings use it. There is one, host; tests record what
@@ -42,7 +44,9 @@ func (host) size(f *os.File) (int64, error) { return f.Seek(0, io.SeekEnd) }
 
 func (host) truncate(f *os.File, size int64) error { return f.Truncate(size) }
 
-func (host) fsync(f *os.File) error { return f.Sync() }
+func (host) fsync(f *os.File) error { return fsync.File(f) }
+
+func (host) fdatasync(f *os.File) error { return fsync.Data(f) }
 
 func (host) readAt(f *os.File, p []byte, off int64) (int, error) { return f.ReadAt(p, off) }
 

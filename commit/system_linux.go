@@ -63,8 +63,6 @@ func (host) lock(f *os.File) error {
 	return err
 }
 
-func (host) fdatasync(f *os.File) error { return withFD(f, unix.Fdatasync) }
-
 func (host) fstat(f *os.File) (st unix.Stat_t, err error) {
 	err = withFD(f, func(fd int) error { return unix.Fstat(fd, &st) })
 	return st, err
@@ -115,7 +113,7 @@ func withFD(f *os.File, call func(fd int) error) error {
 	return result
 }
 
-// again calls until no signal comes in between.
+// again calls until no signal comes in between. It is for no sync: see asLoss.
 func again(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

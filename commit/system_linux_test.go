@@ -136,17 +136,19 @@ func TestCMT_13_EveryCallThatMakesAFileMayFail(t *testing.T) {
 	}
 }
 
-func TestCMT_13_FileSystemsThatDiffer(t *testing.T) {
-	once := func(call string, err error) func(string) error {
-		return func(c string) error {
-			if !strings.HasPrefix(c, call) {
-				return nil
-			}
-			e := err
-			err = nil
-			return e
+// once has the first call that begins like call fail with err.
+func once(call string, err error) func(string) error {
+	return func(c string) error {
+		if !strings.HasPrefix(c, call) {
+			return nil
 		}
+		e := err
+		err = nil
+		return e
 	}
+}
+
+func TestCMT_13_FileSystemsThatDiffer(t *testing.T) {
 	r, path := record(t)
 	r.fail = once("fallocate", syscall.EINTR)
 	b, err := openFile(r, path, &FileOptions{Size: octets})

@@ -61,7 +61,8 @@ type AtomicBuffer interface {
 //     any writer.
 //   - An error after which octets may be gone from where they were, as the pages of a file are
 //     whose sync has failed, is an errno, such as EIO or any other but EROFS, EINTR, EAGAIN and
-//     ENOMEM, or a *commit.Error with the code DataLost or Vendor.
+//     ENOMEM, or a *commit.Error with the code DataLost or Vendor. A sync of a file may fail with any
+//     errno, those four too, and is not to be called again: its error is passed on as DataLost.
 //     The Flusher is then not asked for those octets again, nor for any that were written to
 //     the region and not made durable before: they are lost until a peer, or a local work
 //     request, has written them again ([github.com/goiwarp/iwarp/commit.Latch]). Local code

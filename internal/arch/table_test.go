@@ -156,6 +156,10 @@ var table = map[string]rule{
 	"internal/sealtest":   {ours: []string{"transport"}},
 	// It runs a test in a process of its own.
 	"internal/testproc": {third: []string{"github.com/stretchr/testify"}},
+	// Its tests have the calls fail that it makes.
+	"internal/fsync": {tests: []string{"internal/sysfail"}, third: []string{"golang.org/x/sys"}},
+	// It has system calls fail.
+	"internal/sysfail": {third: []string{"golang.org/x/sys"}},
 	// It plays the peer in tests, over every lower layer, and knows no verbs.
 	"internal/wiretest": {
 		ours:  []string{"stag", "transport", "internal/recordpipe", "internal/hostile/octets"},
@@ -188,7 +192,7 @@ var table = map[string]rule{
 }
 
 // testOnly are the packages that only test files may import.
-var testOnly = []string{"internal/litmus", "internal/recordpipe", "internal/sealtest", "internal/testproc", "internal/wiretest", "rpcrdma/internal/captures"}
+var testOnly = []string{"internal/litmus", "internal/recordpipe", "internal/sealtest", "internal/sysfail", "internal/testproc", "internal/wiretest", "rpcrdma/internal/captures"}
 
 // programs may import anything of ours above internal, and heavy libraries.
 var programs = []string{"cmd", "examples", "interop"}

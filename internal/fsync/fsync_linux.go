@@ -1,0 +1,28 @@
+package fsync
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// File makes durable what is in a file or directory, and all that is known about it.
+func File(f *os.File) error { return once(f, "fsync", unix.Fsync) }
+
+// Data makes durable the contents of a file, and as much of the rest as reading them takes.
+func Data(f *os.File) error { return once(f, "fdatasync", unix.Fdatasync) }
+
+func once(f *os.File, op string, call func(fd int) error) error {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var result error
+	if err := c.Control(func(fd uintptr) { result = call(int(fd)) }); err != nil {
+		return err
+	}
+	if result != nil {
+		return &os.PathError{Op: op, Path: f.Name(), Err: result}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+// Package sysfail has system calls fail, in tests.
+package sysfail
+
+import (
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long Run waits for a function that makes a call that fails again and again.
+const patience = 5 * time.Second
+
+// Run returns what f returns on a thread of its own, where the kernel answers calls (unix.SYS_FSYNC) with an errno.
+// Goroutines that f starts are on other threads. Where no filter of calls is allowed the test skips.
+func Run(t *testing.T, no unix.Errno, f func() error, calls ...uint32) error {
+	t.Helper()
+	filtered, done := make(chan error, 1), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // it ends with this goroutine
+		err := filter(no, calls)
+		if filtered <- err; err == nil {
+			done <- f()
+		}
+	}()
+	if err := <-filtered; err != nil {
+		t.Skipf("no filter of system calls: %v", err)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patience):
+		t.Fatalf("a call that fails with %v is made again and again", no)
+		return nil
+	}
+}
+
+// filter has the kernel answer calls of this thread with no.
+func filter(no unix.Errno, calls []uint32) error {
+	program := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}} // the number of the call
+	for _, call := range calls {
+		program = append(program,
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jf: 1},
+			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(no)})
+	}
+	program = append(program, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	_, _, failed := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&p)))
+	if failed != 0 {
+		return failed
+	}
+	return nil
+}
