@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+
+	"github.com/goiwarp/iwarp/internal/fsync"
 )
 
 // A fileBuffer makes an open file an iwarp.Buffer, "a disk file" in the words of
@@ -164,7 +166,7 @@ func replaced(root *os.Root, name string) (fs.FileInfo, error) {
 // too, where the system can tell: Windows cannot, nor can some file systems. If the directory cannot even be opened, the file
 // does not get its name: a client that is told of a failure finds nothing.
 func (in *incoming) keep() error {
-	if err := in.Sync(); err != nil {
+	if err := fsync.File(in.File); err != nil {
 		return err
 	}
 	if err := in.Close(); err != nil {
@@ -181,7 +183,7 @@ func (in *incoming) keep() error {
 	if err := in.root.Rename(in.temp, in.name); err != nil {
 		return err
 	}
-	return unlessUnable(dir.Sync())
+	return unlessUnable(fsync.File(dir))
 }
 
 // unlessUnable is the error of the sync of a directory, but for that of a file system which syncs none, such as CIFS: the file
