@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/fsync"
 )
 
 // A disk is what is asked of a block device besides I/O. Tests have one without a device.
@@ -87,7 +88,7 @@ func deviceVolume(f *os.File, d disk, c FileConfig) (*volume, error) {
 		return nil, errors.New("the device cannot discard")
 	}
 	if !c.ReadOnly { // what an earlier process has written is durable from here on
-		if err := f.Sync(); err != nil {
+		if err := fsync.File(f); err != nil {
 			return nil, err
 		}
 	}

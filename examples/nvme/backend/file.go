@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/goiwarp/iwarp/internal/fsync"
 )
 
 // FileConfig says how a file, or a block device, is opened.
@@ -118,7 +120,7 @@ func settleFile(f *os.File, c FileConfig) (size int64, err error) {
 		}
 		size = c.Size
 	}
-	if err := f.Sync(); err != nil {
+	if err := fsync.File(f); err != nil {
 		return 0, err
 	}
 	if c.Size == 0 || runtime.GOOS == "windows" { // there a directory cannot be synced, and need not
@@ -128,7 +130,7 @@ func settleFile(f *os.File, c FileConfig) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return size, errors.Join(dir.Sync(), dir.Close())
+	return size, errors.Join(fsync.File(dir), dir.Close())
 }
 
 // readFull reads all of p. A file that has become shorter is an error.

@@ -180,7 +180,7 @@ func (m *linuxFile) pwritev2(p []byte, off int64) error {
 		n, err := unix.Pwritev2(int(m.dsync.Fd()), m.iov[:], off, unix.RWF_DSYNC)
 		switch {
 		case errors.Is(err, unix.EINTR):
-			continue
+			continue // that writes the octets again, and so it is no mere repetition of the sync
 		case err != nil:
 			return unsupported(err)
 		case n <= 0:
@@ -215,7 +215,7 @@ func (m *linuxFile) fallocate(mode uint32, off, n int64) error {
 }
 
 func (m *linuxFile) sync() error {
-	if err := again(func() error { return unix.Fdatasync(m.fd) }); err != nil {
+	if err := unix.Fdatasync(m.fd); err != nil { // EINTR too: see package fsync
 		return err
 	}
 	return m.writable()
@@ -228,7 +228,7 @@ func (m *linuxFile) close() error {
 	return errors.Join(m.dsync.Close(), m.f.Close())
 }
 
-// again calls until no signal comes in between.
+// again calls until no signal comes in between. It is for no sync.
 func again(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

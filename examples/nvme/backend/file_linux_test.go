@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/sysfail"
 )
 
 // allocated is how many octets of a file have room on the disk.
@@ -136,6 +137,34 @@ func TestNVME_66_FileSystemThatHasBecomeReadOnlyFailsTheBackend(t *testing.T) {
 			frozen = false
 			require.ErrorIs(t, b.Flush(ctx), unix.EROFS, "it stays failed")
 		})
+	}
+}
+
+// TestNVME_69_SyncThatIsInterruptedHasFailed: EINTR may be the error of a page, as any errno. The system tells of it once.
+func TestNVME_69_SyncThatIsInterruptedHasFailed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "disk")
+	c := FileConfig{Path: path, Size: 1 << 20}
+	b, err := OpenFile(c)
+	require.NoError(t, err)
+	m := b.(*volume).medium.(*linuxFile)
+	require.ErrorIs(t, sysfail.Run(t, unix.EINTR, m.sync, unix.SYS_FDATASYNC), unix.EINTR)
+	require.NoError(t, b.Close())
+
+	for what, open := range map[string]func() error{
+		"file": func() error {
+			_, err := OpenFile(c)
+			return err
+		},
+		"device": func() error {
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				return err
+			}
+			_, err = deviceVolume(f, &testDisk{octets: 1 << 20, logical: 512}, FileConfig{})
+			return errors.Join(err, f.Close())
+		},
+	} {
+		require.ErrorIs(t, sysfail.Run(t, unix.EINTR, open, unix.SYS_FSYNC), unix.EINTR, what)
 	}
 }
 
