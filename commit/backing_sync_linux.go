@@ -31,10 +31,19 @@ func writeOut(sys system, f *os.File, r Range) error {
 
 var uncallable = []unix.Errno{unix.ENOSYS, unix.EPERM, unix.EINVAL, unix.EOPNOTSUPP, unix.ESPIPE}
 
+// statfs is what is known of the file system of f. One in user space, or of a server, may be interrupted.
+func statfs(sys system, f *os.File) (st unix.Statfs_t, err error) {
+	err = again(func() error {
+		st, err = sys.fstatfs(f)
+		return err
+	})
+	return st, err
+}
+
 // writable fails if the file system of f takes no more changes. Its syncs succeed all
 // the same, though there may be pages that it will never write.
 func writable(sys system, f *os.File) error {
-	st, err := sys.fstatfs(f)
+	st, err := statfs(sys, f)
 	if err == nil && st.Flags&unix.ST_RDONLY != 0 {
 		err = unix.EROFS
 	}
@@ -43,7 +52,7 @@ func writable(sys system, f *os.File) error {
 
 // uncache drops the pages of f from the page cache, so that they are read from the disk again.
 // None of them is still to be written. A page that the system could not write for an earlier
-// process would else be read as if it were on the disk.
+// process would else be read as if it were on the disk, and so a kernel without this call is refused.
 func uncache(sys system, f *os.File) error { return sys.forget(f) }
 
 // grow makes f size octets long, if it is shorter, and reserves room for all of them, so
@@ -61,7 +70,7 @@ func grow(sys system, f *os.File, size int64) error {
 	}
 	need := size - have.Blocks*512
 	if need > 0 {
-		room, err := sys.fstatfs(f)
+		room, err := statfs(sys, f)
 		if err != nil {
 			return err
 		}

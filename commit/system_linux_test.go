@@ -194,3 +194,18 @@ func TestCMT_13_FileSystemsThatDiffer(t *testing.T) {
 	_, err = mapShared(r, path, octets)
 	require.ErrorContains(t, err, "mapping")
 }
+
+// TestCMT_13_16_InterruptedFstatfs is made again, when the file is opened and after a sync. It is none itself.
+func TestCMT_13_16_InterruptedFstatfs(t *testing.T) {
+	r, path := record(t)
+	r.fails(once("fstatfs data", unix.EINTR))
+	b, err := openFile(r, path, &FileOptions{Size: octets})
+	require.NoError(t, err)
+	_, err = b.WriteAt(make([]byte, 8), 0)
+	require.NoError(t, err)
+	r.took()
+	r.fails(once("fstatfs data", unix.EINTR))
+	require.NoError(t, b.Flush(t.Context(), 0, 8))
+	require.Equal(t, []string{"fdatasync data", "fstatfs data", "fstatfs data", "stat data"}, r.took())
+	require.NoError(t, b.Close())
+}
