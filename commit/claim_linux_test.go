@@ -19,7 +19,7 @@ func TestCMT_13_FileOfAnotherProcess(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, other.Close()) }()
 	lock := func() error {
-		return withFD(other, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+		return withFD(other, "flock", func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
 	}
 	require.ErrorIs(t, lock(), syscall.EWOULDBLOCK)
 	require.NoError(t, b.Close())
@@ -28,7 +28,7 @@ func TestCMT_13_FileOfAnotherProcess(t *testing.T) {
 	require.ErrorIs(t, err, ErrInUse)
 	_, err = MapFile(path, 0)
 	require.ErrorIs(t, err, ErrInUse)
-	require.NoError(t, withFD(other, func(fd int) error { return unix.Flock(fd, unix.LOCK_UN) }))
+	require.NoError(t, withFD(other, "flock", func(fd int) error { return unix.Flock(fd, unix.LOCK_UN) }))
 	b, err = OpenFile(path, nil)
 	require.NoError(t, err, "and nothing was kept of what was refused")
 	require.NoError(t, b.Close())

@@ -51,7 +51,7 @@ func lockless(err error) bool {
 }
 
 func (host) lock(f *os.File) error {
-	err := withFD(f, func(fd int) error {
+	err := withFD(f, "flock", func(fd int) error {
 		return again(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
 	})
 	switch {
@@ -64,44 +64,49 @@ func (host) lock(f *os.File) error {
 }
 
 func (host) fstat(f *os.File) (st unix.Stat_t, err error) {
-	err = withFD(f, func(fd int) error { return unix.Fstat(fd, &st) })
+	err = withFD(f, "fstat", func(fd int) error { return unix.Fstat(fd, &st) })
 	return st, err
 }
 
 func (host) fstatfs(f *os.File) (st unix.Statfs_t, err error) {
-	err = withFD(f, func(fd int) error { return unix.Fstatfs(fd, &st) })
+	err = withFD(f, "fstatfs", func(fd int) error { return unix.Fstatfs(fd, &st) })
 	return st, err
 }
 
 func (host) fallocate(f *os.File, size int64) error {
-	return withFD(f, func(fd int) error { return unix.Fallocate(fd, 0, 0, size) })
+	return withFD(f, "fallocate", func(fd int) error { return unix.Fallocate(fd, 0, 0, size) })
 }
 
 func (host) forget(f *os.File) error {
-	return withFD(f, func(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) })
+	return withFD(f, "fadvise64", func(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) })
 }
 
 func (host) syncFileRange(f *os.File, r Range) error {
-	return withFD(f, func(fd int) error { return unix.SyncFileRange(fd, r.Off, r.Len, unix.SYNC_FILE_RANGE_WRITE) })
+	return withFD(f, "sync_file_range", func(fd int) error {
+		return unix.SyncFileRange(fd, r.Off, r.Len, unix.SYNC_FILE_RANGE_WRITE)
+	})
 }
 
 func (host) mmap(f *os.File, size, flags int) (mem []byte, err error) {
-	err = withFD(f, func(fd int) (err error) {
+	err = withFD(f, "mmap", func(fd int) (err error) {
 		mem, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, flags)
 		return err
 	})
 	return mem, err
 }
 
-func (host) msync(mem []byte) error { return unix.Msync(mem, unix.MS_SYNC) }
+func (host) msync(mem []byte) error {
+	return os.NewSyscallError("msync", unix.Msync(mem, unix.MS_SYNC))
+}
 
-func (host) munmap(mem []byte) error { return unix.Munmap(mem) }
+func (host) munmap(mem []byte) error { return os.NewSyscallError("munmap", unix.Munmap(mem)) }
 
 func (host) writeBack(mem []byte) { pmem.WriteBack(mem) }
 
 func (host) fence() { pmem.Fence() }
 
-func withFD(f *os.File, call func(fd int) error) error {
+// withFD makes the call of that name. Its errors have the name.
+func withFD(f *os.File, name string, call func(fd int) error) error {
 	c, err := f.SyscallConn()
 	if err != nil {
 		return err
@@ -110,7 +115,7 @@ func withFD(f *os.File, call func(fd int) error) error {
 	if err := c.Control(func(fd uintptr) { result = call(int(fd)) }); err != nil {
 		return err
 	}
-	return result
+	return os.NewSyscallError(name, result)
 }
 
 // again calls until no signal comes in between. It is for no sync: see asLoss.

@@ -209,3 +209,29 @@ func TestCMT_13_16_InterruptedFstatfs(t *testing.T) {
 	require.Equal(t, []string{"fdatasync data", "fstatfs data", "fstatfs data", "stat data"}, r.took())
 	require.NoError(t, b.Close())
 }
+
+// TestErrorsNameTheCall: an errno alone does not tell what the system has refused.
+func TestErrorsNameTheCall(t *testing.T) {
+	f := os.NewFile(1<<30, "gone")
+	require.NotNil(t, f)
+	var sys host
+	_, fstat := sys.fstat(f)
+	_, fstatfs := sys.fstatfs(f)
+	_, mmap := sys.mmap(f, 4096, unix.MAP_SHARED)
+	for name, err := range map[string]error{
+		"flock": sys.lock(f), "fstat": fstat, "fstatfs": fstatfs, "fallocate": sys.fallocate(f, 4096), "fadvise64": sys.forget(f),
+		"sync_file_range": sys.syncFileRange(f, Range{0, 4096}), "mmap": mmap,
+	} {
+		require.ErrorIs(t, err, unix.EBADF)
+		require.EqualError(t, err, name+": bad file descriptor")
+	}
+	for name, err := range map[string]error{"fsync": sys.fsync(f), "fdatasync": sys.fdatasync(f)} {
+		require.ErrorIs(t, err, unix.EBADF)
+		require.EqualError(t, err, name+" gone: bad file descriptor")
+	}
+	mem, err := unix.Mmap(-1, 0, 2*os.Getpagesize(), unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
+	require.NoError(t, err)
+	require.EqualError(t, sys.msync(mem[1:]), "msync: invalid argument")
+	require.EqualError(t, sys.munmap(mem[1:]), "munmap: invalid argument")
+	require.NoError(t, sys.munmap(mem))
+}
