@@ -12,6 +12,7 @@ const (
 	drainCwnd = 1.0 / 2 // the share of it that is used in a drain
 
 	defaultSlack = 500 * time.Microsecond
+	mostSlack    = time.Hour // a longer one is no other, and would overflow when it is multiplied
 	// slackCwnd is the cwnd at which the delay may exceed the base by Slack. It may be more where the
 	// cwnd is smaller. So flows that share a queue come to the same cwnd, and one that measured its
 	// base with the queue of another does not take all from it.
@@ -37,7 +38,8 @@ const (
 // The zero Pacer is ready for use. It is not safe for concurrent use.
 type Pacer struct {
 	// Slack is by how much the delay may exceed that of the empty path where 16 operations are in
-	// flight: twice that where there are 4, half of it where there are 64. 0: 500 microseconds.
+	// flight: twice that where there are 4, half of it where there are 64. 0: 500 microseconds; an hour
+	// at most.
 	Slack time.Duration
 
 	began   bool
@@ -118,7 +120,7 @@ func (p *Pacer) measured(t, remote time.Duration) {
 
 // allowed is the delay that the queue may have.
 func (p *Pacer) allowed() time.Duration {
-	slack := p.Slack
+	slack := min(p.Slack, mostSlack)
 	if slack <= 0 {
 		slack = defaultSlack
 	}

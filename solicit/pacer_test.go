@@ -1,6 +1,7 @@
 package solicit
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -112,6 +113,7 @@ func TestSOL_14_CutTakesTheQueueAndHalfAtMost(t *testing.T) {
 	require.EqualValues(t, leastCwnd, p.Stats().Cwnd)
 }
 
+// TestSOL_14_SmallOnesMayWaitLonger, and a Slack without an end is a long one.
 func TestSOL_14_SmallOnesMayWaitLonger(t *testing.T) {
 	for _, c := range []struct {
 		cwnd  float64
@@ -123,6 +125,8 @@ func TestSOL_14_SmallOnesMayWaitLonger(t *testing.T) {
 		{64, 0, 250 * time.Microsecond},
 		{1, 0, 2 * time.Millisecond},
 		{16, 3 * time.Millisecond, 3 * time.Millisecond},
+		{16, math.MaxInt64, time.Hour},
+		{leastCwnd, math.MaxInt64, 32 * time.Hour},
 	} {
 		p := newPaced(c.cwnd)
 		p.Slack = c.slack
