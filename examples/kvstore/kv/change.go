@@ -34,13 +34,22 @@ const (
 )
 
 // Each generation of the log but the very first one begins with a change of no tenant, which changes nothing. Its
-// version is that of the latest change before: if that was a Delete, no other record of it is left.
+// version is that of the latest change before: if that was a Delete, no other record of it is left. Its value, a little-endian
+// integer, tells how many octets the generation had when it became the log. In a log of before that was written the value is empty.
 const (
 	noTenant  = 0
 	latestKey = "latest"
 )
 
-var latestLen = uint64(changeLen(len(latestKey), 0))
+var latestLen = uint64(changeLen(len(latestKey), 8))
+
+// begun is how many octets a generation of the log has at least: what its first change tells. Others tell nothing.
+func (c *change) begun() uint64 {
+	if c.tenant != noTenant || len(c.value) != 8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(c.value)
+}
 
 // changeLen is the length of a change in the log.
 func changeLen(key, value int) int { return (changeHead + key + value + 7) &^ 7 }

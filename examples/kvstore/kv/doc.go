@@ -71,9 +71,12 @@
 // # The log
 //
 // It is in one half of the file. When that is full the primary writes all values there are into the
-// other half, brings them to the backup, and goes on there. A Put for which there is no room, in the index,
+// other half, with their length in front, brings them to the backup, and goes on there. A Put for which there is no room, in the index,
 // among the values, or in half of the log, fails with [ErrFull]. The log is that of all tenants, so that one of them
 // can fill it.
+//
+// A primary whose log ends within the values that it has begun with is refused: the file is damaged, and the backup may have
+// what is lost, so that it can become the primary. Logs of before that length was written are read, too, without this check.
 //
 // A file keeps the half that it was made with, and the buckets: changes name entries of the index. A replica that is
 // started with others is refused. For more of them, the values are put into a store with new files.

@@ -30,6 +30,16 @@ func (w *world) scribble(name string, at int64, b []byte) {
 	require.NoError(w, f.Close())
 }
 
+// open is the error of a replica that is to be refused.
+func (w *world) open(cfg *Config) error {
+	w.Helper()
+	r, err := Open(w.context(), cfg)
+	if err == nil {
+		w.kill(r)
+	}
+	return err
+}
+
 // TestTornBatch: a batch that the primary has not written as a whole is gone, and what is left of it
 // behind its first damage does not join up with later changes.
 func TestTornBatch(t *testing.T) {
@@ -261,7 +271,68 @@ func TestLogWithoutItsBeginning(t *testing.T) {
 		cfg := w.config("primary", 0)
 		cfg.Backup = w.addrs[1]
 		_, err := Open(w.context(), cfg)
-		require.ErrorContains(t, err, "no beginning")
+		require.ErrorContains(t, err, "generation 2 ends at octet 0,")
+	})
+}
+
+// TestDamageToWhatAGenerationBeganWith is not taken for the end of the primary's log: the backup may have the generation before,
+// as a whole, and would get what is left in its place.
+func TestDamageToWhatAGenerationBeganWith(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, c *Client) {
+		for i := range 4 {
+			w.put(c, keyOf(i), "acknowledged")
+		}
+		before, err := os.ReadFile(w.path("backup"))
+		require.NoError(t, err)
+		require.NoError(t, w.primary.writer.compact(w.context()), "the writer has nothing to do")
+		require.NoError(t, c.Close())
+		end := w.primary.log.mark
+		w.kill(w.primary)
+		w.kill(w.backup)
+		require.NoError(t, os.WriteFile(w.path("backup"), before, 0o600))
+		w.startBackup()
+
+		cfg := w.config("primary", 0)
+		cfg.Backup = w.addrs[1]
+		log, err := os.ReadFile(w.path("primary"))
+		require.NoError(t, err)
+		for tail := uint64(0); tail < end.tail; tail += 5 {
+			at := w.primary.log.at(mark{end.generation, tail})
+			w.scribble("primary", at, []byte{^log[at]})
+			require.ErrorContains(t, w.open(cfg), "within what it has begun with", "octet %d", tail)
+			w.scribble("primary", at, log[at:at+1])
+		}
+		w.startPrimary()
+		w.settle()
+		c = w.client("alpha")
+		for i := range 4 {
+			w.holds(c, keyOf(i), "acknowledged")
+		}
+	})
+}
+
+// TestLogOfBeforeItsLengthWasWritten is read as it was then.
+func TestLogOfBeforeItsLengthWasWritten(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, c *Client) {
+		w.put(c, "a", "1")
+		require.NoError(t, w.primary.writer.compact(w.context()), "the writer has nothing to do")
+		all := w.primary.writer.counting()
+		require.NoError(t, c.Close())
+		w.kill(w.primary)
+		w.kill(w.backup)
+		all[0].value = nil
+		var older []byte
+		for _, k := range all {
+			older = k.append(older, 2)
+		}
+		start, end := mark{generation: 2}, mark{2, uint64(len(older))}
+		for _, name := range []string{"primary", "backup"} {
+			w.scribble(name, w.primary.log.at(start), append(older, make([]byte, 8)...))
+		}
+		w.scribble("backup", 0, binary.NativeEndian.AppendUint64(nil, end.word()))
+		w.start()
+		require.Equal(t, end, w.primary.log.mark)
+		w.holds(w.client("alpha"), "a", "1")
 	})
 }
 

@@ -153,12 +153,18 @@ func (r *Replica) recover(ctx context.Context) error {
 		end, exact, behind = log.half, false, maxBatch
 	}
 	from := mark{generation: log.mark.generation}
-	at, err := log.scan(from, end, exact, r.apply)
+	var begun uint64
+	at, err := log.scan(from, end, exact, func(c *change) error {
+		begun = max(begun, c.begun())
+		return r.apply(c)
+	})
 	if err != nil {
 		return err
 	}
-	if at.tail == 0 && at.generation > 1 {
-		return fmt.Errorf("kv: the log in %s is damaged: generation %d has no beginning", r.cfg.Path, at.generation)
+	// What a generation begins with was durable before it became the log. That is not where the last batch was torn, and the
+	// backup, which may have the generation before, must not get the rest alone.
+	if at.generation > 1 && at.tail < max(begun, 1) {
+		return fmt.Errorf("kv: the log in %s is damaged: generation %d ends at octet %d, within what it has begun with", r.cfg.Path, at.generation, at.tail)
 	}
 	if !r.primary() {
 		return nil

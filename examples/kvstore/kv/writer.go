@@ -3,6 +3,7 @@ package kv
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -323,20 +324,23 @@ func (w *writer) compact(ctx context.Context) error {
 	return w.send(ctx, from)
 }
 
-// counting are the changes that count: the latest version, and all values there are in the order of theirs.
+// counting are the changes that count: the latest version with the length of all of them, and all values there are in the
+// order of their versions.
 func (w *writer) counting() []change {
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
 	var all []change
+	octets := latestLen
 	for _, t := range w.r.tables {
 		for _, it := range t.items {
 			key := []byte(it.key)
 			if value, ok := t.get(nil, key); ok {
+				octets += uint64(changeLen(len(key), len(value)))
 				all = append(all, change{tenant: t.id, version: it.version, entry: it.entry, block: it.block, key: key, value: value})
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b change) int { return cmp.Compare(a.version, b.version) })
-	first := change{deletes: true, tenant: noTenant, version: w.r.version, key: []byte(latestKey)}
+	first := change{deletes: true, tenant: noTenant, version: w.r.version, key: []byte(latestKey), value: binary.LittleEndian.AppendUint64(nil, octets)}
 	return slices.Insert(all, 0, first)
 }
