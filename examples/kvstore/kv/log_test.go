@@ -491,11 +491,11 @@ func TestLogIsFull(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	w := newWorld(t, "pipe")
 	for what, change := range map[string]func(*Config){
-		"half of a log":  func(c *Config) { c.LogHalf = 100 },
-		"2147481592 are": func(c *Config) { c.LogHalf = 1 << 31 },
-		"two tenants":    func(c *Config) { c.Tenants = append(c.Tenants, c.Tenants[0]) },
-		"buckets":        func(c *Config) { c.Tenants[0].Shape.Buckets = 3 },
-		"master key":     func(c *Config) { c.Master = nil },
+		"half of a log": func(c *Config) { c.LogHalf = 100 },
+		fmt.Sprintf("%d are possible", int64(maxHalf)): func(c *Config) { c.LogHalf = 1 << 31 },
+		"two tenants": func(c *Config) { c.Tenants = append(c.Tenants, c.Tenants[0]) },
+		"buckets":     func(c *Config) { c.Tenants[0].Shape.Buckets = 3 },
+		"master key":  func(c *Config) { c.Master = nil },
 	} {
 		cfg := w.config("backup", 1)
 		change(cfg)
