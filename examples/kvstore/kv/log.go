@@ -131,6 +131,9 @@ func (l *logFile) readMark() error {
 	}
 	l.mark = markOf(binary.NativeEndian.Uint64(b[:]))
 	copy(l.name[:], b[nameAt:])
+	if l.mark.generation == 0 && l.mark.tail > 0 { // no new file: what is in it must not be cleared
+		return fmt.Errorf("kv: the mark of the log is damaged: it has %d octets of generation 0", l.mark.tail)
+	}
 	if l.mark.tail > l.half && l.mark.tail != openTail {
 		return fmt.Errorf("kv: a log of %d octets, where half of the file has %d: it was made with another size", l.mark.tail, l.half)
 	}

@@ -215,6 +215,31 @@ func TestDamagedBackup(t *testing.T) {
 	})
 }
 
+// TestMarkWithoutAGeneration is a damaged one, not that of a new file, which a primary would clear.
+func TestMarkWithoutAGeneration(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, c *Client) {
+		w.put(c, "a", "1")
+		require.NoError(t, c.Close())
+		w.kill(w.primary)
+		w.kill(w.backup)
+		for _, name := range []string{"primary", "backup"} {
+			good, err := os.ReadFile(w.path(name))
+			require.NoError(t, err)
+			tail := markOf(binary.NativeEndian.Uint64(good)).tail
+			w.scribble(name, 0, binary.NativeEndian.AppendUint64(nil, mark{tail: tail}.word()))
+			damaged, err := os.ReadFile(w.path(name))
+			require.NoError(t, err)
+			cfg := w.config(name, 0)
+			for _, cfg.Backup = range []string{"", "none"} { // the backup may become the primary
+				require.ErrorContains(t, w.open(cfg), "the mark of the log is damaged")
+			}
+			after, err := os.ReadFile(w.path(name))
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(damaged, after), name)
+		}
+	})
+}
+
 // TestOtherHalf of a log than that which a file was made with is refused, and the file stays as it is. That of before the
 // head had it tells it by its size.
 func TestOtherHalf(t *testing.T) {
