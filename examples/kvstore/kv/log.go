@@ -86,7 +86,7 @@ func openLog(ctx context.Context, path string, half uint64) (*logFile, error) {
 	return l, nil
 }
 
-// checkHalf fails if there is a log with another half in a file.
+// checkHalf fails if there is a log with another half in a file, or nothing is left of it but its mark.
 func checkHalf(path string, half uint64) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,15 +100,20 @@ func checkHalf(path string, half uint64) error {
 	if _, err := f.ReadAt(b[:], 0); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("kv: %w", err)
 	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("kv: %w", err)
+	}
 	has := int64(binary.LittleEndian.Uint64(b[halfAt:]))
 	if has == 0 {
-		size, err := f.Seek(0, io.SeekEnd)
-		if err != nil {
-			return fmt.Errorf("kv: %w", err)
-		}
 		has = (size - logStart) / 2
 	}
-	if markOf(binary.NativeEndian.Uint64(b[:])).generation > 0 && has != int64(half) {
+	switch {
+	case binary.NativeEndian.Uint64(b[:]) == 0: // there is no mark
+		return nil
+	case size < logStart:
+		return fmt.Errorf("kv: %s has a mark and was cut: %d octets are left of it, and the log was behind octet %d", path, size, logStart)
+	case has != int64(half):
 		return fmt.Errorf("kv: %s has a log with %d octets for half of it, not %d: start both replicas with -log-half %[2]d, or with new files", path, has, half)
 	}
 	return nil

@@ -240,6 +240,23 @@ func TestMarkWithoutAGeneration(t *testing.T) {
 	})
 }
 
+// TestFileThatWasCut before its log has a mark without one, and is not made longer.
+func TestFileThatWasCut(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, c *Client) {
+		w.put(c, "a", "1")
+		require.NoError(t, c.Close())
+		w.kill(w.primary)
+		w.kill(w.backup)
+		for _, size := range []int64{logStart - 1, headLen, halfAt, nameAt, 7} {
+			require.NoError(t, os.Truncate(w.path("backup"), size))
+			require.ErrorContains(t, w.open(w.config("backup", 0)), fmt.Sprintf("was cut: %d octets", size))
+			info, err := os.Stat(w.path("backup"))
+			require.NoError(t, err)
+			require.Equal(t, size, info.Size())
+		}
+	})
+}
+
 // TestOtherHalf of a log than that which a file was made with is refused, and the file stays as it is. That of before the
 // head had it tells it by its size.
 func TestOtherHalf(t *testing.T) {
