@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,8 +80,8 @@ func readKey(path string) ([]byte, error) {
 }
 
 // serve is one replica until ctx ends. It says where it listens in its first line, and that it serves in
-// its second one.
-func serve(ctx context.Context, o *options, out io.Writer) (err error) {
+// its second one, and the warnings go to diag: why it does not serve is one of them.
+func serve(ctx context.Context, o *options, out, diag io.Writer) (err error) {
 	if o.file == "" || len(o.args) > 0 {
 		return program.UsageError("usage: kvstore serve -file FILE [flags]")
 	}
@@ -88,7 +89,10 @@ func serve(ctx context.Context, o *options, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg := kv.Config{Network: "tcp", Addr: o.addr, Backup: o.backup, Path: o.file, LogHalf: o.half, Master: master}
+	cfg := kv.Config{
+		Network: "tcp", Addr: o.addr, Backup: o.backup, Path: o.file, LogHalf: o.half, Master: master,
+		Logger: slog.New(slog.NewTextHandler(diag, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
 	tenants := strings.Split(o.tenants, ",")
 	for _, name := range tenants {
 		cfg.Tenants = append(cfg.Tenants, kv.Tenant{Name: name, Shape: kv.Shape{Buckets: uint32(o.buckets), Values: o.values}})

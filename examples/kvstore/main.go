@@ -7,7 +7,8 @@
 //	kvstore bench [-pairs N] [-depth N] [-keys N] [-span DURATION]
 //
 // Keys makes a master key for the servers, or takes the one that is in DIR, and a key for each tenant.
-// Serve is one of two replicas: the one with -backup is the primary. Both have the same tenants and sizes.
+// Serve is one of two replicas: the one with -backup is the primary. Both have the same tenants and sizes. It writes to
+// standard error why there is no connection to the backup, once for each reason, and other warnings.
 //
 // Bench measures Gets of 64-octet values, from a server in a process of its own, by the processor time
 // that the server uses for them: plain RDMA Reads of the index and the value, the same reads sealed, both
@@ -30,7 +31,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := program.Status("kvstore", run(ctx, os.Args[1:], os.Stdin, os.Stdout), os.Stderr)
+	status := program.Status("kvstore", run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr), os.Stderr)
 	stop()
 	os.Exit(status)
 }
@@ -102,7 +103,7 @@ func (o *options) flags(name string, out io.Writer) (*flag.FlagSet, error) {
 	return fs, nil
 }
 
-func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+func run(ctx context.Context, args []string, in io.Reader, out, diag io.Writer) error {
 	if len(args) == 0 {
 		return errUsage
 	}
@@ -123,7 +124,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	case "keys":
 		return makeKeys(o.args, out)
 	case "serve":
-		return serve(ctx, &o, out)
+		return serve(ctx, &o, out, diag)
 	case "get", "put", "delete":
 		return ask(ctx, args[0], &o, out)
 	}

@@ -49,7 +49,7 @@ func startServer(t *testing.T, args ...string) *server {
 	s := &server{T: t, lines: bufio.NewReader(out)}
 	ended := make(chan error, 1)
 	go func() {
-		err := run(ctx, append([]string{"serve"}, args...), nil, in)
+		err := run(ctx, append([]string{"serve"}, args...), nil, in, t.Output())
 		_ = in.CloseWithError(err)
 		ended <- err
 	}()
@@ -76,7 +76,7 @@ func TestCommands(t *testing.T) {
 	ctx := testContext(t)
 	do := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		err := run(ctx, args, nil, &out)
+		err := run(ctx, args, nil, &out, io.Discard)
 		return strings.TrimSpace(out.String()), err
 	}
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -115,6 +115,32 @@ func TestCommands(t *testing.T) {
 	require.ErrorIs(t, err, kv.ErrUnavailable)
 }
 
+// TestServeTellsWhyItDoesNot serve, before there is anything else to tell.
+func TestServeTellsWhyItDoesNot(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, makeKeys([]string{dir, "a"}, io.Discard))
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, gone.Close())
+	ctx, cancel := context.WithCancel(testContext(t))
+	defer cancel()
+	told, diag := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		args := []string{"serve", "-addr", "127.0.0.1:0", "-backup", gone.Addr().String(), "-file", filepath.Join(dir, "file"), "-master", filepath.Join(dir, masterFile), "-log-half", "1048576"}
+		err := run(ctx, args, nil, io.Discard, diag)
+		_ = diag.CloseWithError(errors.Join(err, io.EOF))
+		ended <- err
+	}()
+	line, err := bufio.NewReader(told).ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, line, "no connection to the backup")
+	require.Contains(t, line, gone.Addr().String())
+	cancel()
+	_ = told.Close()
+	require.NoError(t, <-ended)
+}
+
 // notADirectory is a file, below which root cannot make a directory either.
 func notADirectory(t *testing.T) string {
 	t.Helper()
@@ -139,7 +165,7 @@ func TestUsage(t *testing.T) {
 		{"bench", "-what"},
 		{"keys", filepath.Join(notADirectory(t), "keys"), "a"},
 	} {
-		require.Error(t, run(t.Context(), args, nil, &bytes.Buffer{}), "%q", args)
+		require.Error(t, run(t.Context(), args, nil, io.Discard, io.Discard), "%q", args)
 	}
 }
 
@@ -147,7 +173,7 @@ func TestUsage(t *testing.T) {
 func TestBench(t *testing.T) {
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	var out bytes.Buffer
-	err := run(testContext(t), []string{"bench", "-keys", "100", "-pairs", "1", "-span", "2ms", "-depth", "32"}, nil, &out)
+	err := run(testContext(t), []string{"bench", "-keys", "100", "-pairs", "1", "-span", "2ms", "-depth", "32"}, nil, &out, io.Discard)
 	if !errors.Is(err, errMissed) {
 		require.NoError(t, err)
 	}
@@ -214,7 +240,7 @@ func TestExitStatus(t *testing.T) {
 		{[]string{"bench", "-depth", "0"}, 2},
 		{[]string{"keys", filepath.Join(notADirectory(t), "keys"), "a"}, 1},
 	} {
-		err := run(t.Context(), c.args, nil, io.Discard)
+		err := run(t.Context(), c.args, nil, io.Discard, io.Discard)
 		require.Equal(t, c.want, program.Status("kvstore", err, io.Discard), "%q", c.args)
 	}
 }

@@ -39,7 +39,7 @@ type Config struct {
 	// then, which makes them faster.
 	Frozen bool
 	Depth  int          // operations that each client may have under way: 64
-	Logger *slog.Logger // nil: nothing is logged
+	Logger *slog.Logger // nil: nothing is logged. A Warn tells why the primary has no connection to the backup, once for each reason
 
 	hold func(stage) // for tests: called when changes have come so far
 }

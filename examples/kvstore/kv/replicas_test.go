@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -350,6 +351,42 @@ func TestReplicasDiffer(t *testing.T) {
 			w.settle()
 		})
 	}
+}
+
+// TestWhyThereIsNoConnection to the backup is logged once, however often the primary tries, and again after there was one.
+func TestWhyThereIsNoConnection(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.startBackup()
+		open := func(tenants int) *bytes.Buffer {
+			log := new(bytes.Buffer)
+			cfg := w.config("primary", 0)
+			cfg.Backup, cfg.Tenants = w.addrs[1], cfg.Tenants[:tenants]
+			cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			var err error
+			w.primary, err = Open(w.context(), cfg)
+			require.NoError(t, err)
+			return log
+		}
+		log := open(1)
+		time.Sleep(20 * time.Second)
+		w.kill(w.primary)
+		require.Equal(t, 1, strings.Count(log.String(), "no connection to the backup"), log)
+		require.Contains(t, log.String(), "other tenants")
+
+		log = open(2)
+		for range 2 {
+			w.settle()
+			w.kill(w.backup)
+			time.Sleep(20 * time.Second)
+			w.startBackup()
+		}
+		w.settle()
+		w.kill(w.primary)
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		require.Len(t, lines, 4, "the connection was lost and there is no backup, twice")
+		require.Equal(t, lines[1][strings.Index(lines[1], "level"):], lines[3][strings.Index(lines[3], "level"):])
+	})
 }
 
 // TestTenantsOfAFile and the buckets of their index stay: a file with changes that are not possible with the others is

@@ -123,10 +123,11 @@ func (w *writer) run(ctx context.Context) {
 		w.refuse(ErrUnavailable)
 	}()
 	wait := firstRelink
+	told := "" // why there is no connection to the backup, which is told once
 	for ctx.Err() == nil {
 		err := w.relink(ctx)
 		if wait = min(2*wait, lastRelink); err == nil {
-			wait = firstRelink
+			wait, told = firstRelink, ""
 		}
 		for err == nil {
 			err = w.next(ctx)
@@ -135,7 +136,10 @@ func (w *writer) run(ctx context.Context) {
 		if w.r.Err() != nil {
 			return
 		}
-		w.r.cfg.Logger.Info("no connection to the backup", "err", err)
+		if why := err.Error(); why != told && ctx.Err() == nil {
+			w.r.cfg.Logger.Warn("no connection to the backup, which is tried again", "err", err)
+			told = why
+		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
