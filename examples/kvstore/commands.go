@@ -59,12 +59,34 @@ func makeKeys(args []string, out io.Writer) error {
 	return nil
 }
 
+// writeKey puts a key into a file, or in the place of one, with the rights of that. The file never has a part of a key.
 func writeKey(path string, key []byte, out io.Writer) error {
-	if err := os.WriteFile(path, []byte(hex.EncodeToString(key)+"\n"), 0o600); err != nil {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // with the rights 0600
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out, path)
+	err = errors.Join(fill(f, key, path), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	_, err = fmt.Fprintln(out, path)
 	return err
+}
+
+// fill makes a file durable that has a key, and the rights of the file at path.
+func fill(f *os.File, key []byte, path string) error {
+	if info, err := os.Stat(path); err == nil {
+		if err := f.Chmod(info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintf(f, "%x\n", key); err != nil {
+		return err
+	}
+	return f.Sync()
 }
 
 func readKey(path string) ([]byte, error) {
@@ -73,6 +95,9 @@ func readKey(path string) ([]byte, error) {
 		return nil, err
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(b)))
+	if err == nil && len(key) != kv.MasterLen { // another program, or a full disk, may have left it
+		err = fmt.Errorf("it has %d octets, and a key %d", len(key), kv.MasterLen)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s has no key in it: %w", path, err)
 	}

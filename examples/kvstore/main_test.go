@@ -245,6 +245,48 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
+// TestMasterKeyThatIsNotWhole, as a full disk may leave it, stays as it is, and no key is derived from it.
+func TestMasterKeyThatIsNotWhole(t *testing.T) {
+	for _, left := range []string{"", "\n", "00112233\n", strings.Repeat("0", 2*kv.MasterLen-1)} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, masterFile)
+		require.NoError(t, os.WriteFile(path, []byte(left), 0o600))
+		require.ErrorContains(t, makeKeys([]string{dir, "a"}, io.Discard), path+" has no key in it", "%q", left)
+		after, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, left, string(after))
+		require.NoFileExists(t, filepath.Join(dir, "a"+keySuffix))
+	}
+}
+
+// TestKeyTakesThePlaceOfAnother at once: the file that was there is not written, the new one has its rights, and what cannot take the
+// place is removed.
+func TestKeyTakesThePlaceOfAnother(t *testing.T) {
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "a"+keySuffix), filepath.Join(dir, "other")
+	first, second := bytes.Repeat([]byte{1}, kv.MasterLen), bytes.Repeat([]byte{2}, kv.MasterLen)
+	require.NoError(t, writeKey(path, first, io.Discard))
+	require.NoError(t, os.Chmod(path, 0o640))
+	before, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Link(path, other))
+	require.NoError(t, writeKey(path, second, io.Discard))
+	for name, want := range map[string][]byte{path: second, other: first} {
+		got, err := readKey(name)
+		require.NoError(t, err)
+		require.Equal(t, want, got, name)
+	}
+	after, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, before.Mode(), after.Mode())
+
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "b"+keySuffix), 0o700))
+	require.Error(t, writeKey(filepath.Join(dir, "b"+keySuffix), first, io.Discard))
+	all, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, all, 3, "%v", all)
+}
+
 // TestKeyOfATenantThatIsNamedMaster does not replace the master key.
 func TestKeyOfATenantThatIsNamedMaster(t *testing.T) {
 	dir := t.TempDir()
