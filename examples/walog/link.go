@@ -95,7 +95,9 @@ func (l *link) run(ctx context.Context, m mark) {
 	for ctx.Err() == nil {
 		var err error
 		if l.qp == nil {
-			m, _, err = l.dial(ctx)
+			if m, _, err = l.dial(ctx); err == nil {
+				err = l.claim(ctx, l.w.term) // before its mark has the term: see meet
+			}
 		}
 		if err == nil {
 			err = l.replicate(ctx, m)

@@ -98,6 +98,71 @@ func TestATermIsOneWriters(t *testing.T) {
 	}
 }
 
+// flip changes a bit of a target's file.
+func (c *cluster) flip(i int, off int64, bit byte) {
+	f, err := os.OpenFile(c.paths[i], os.O_RDWR, 0)
+	require.NoError(c, err)
+	var b [1]byte
+	_, err = f.ReadAt(b[:], off)
+	require.NoError(c, err)
+	_, err = f.WriteAt([]byte{b[0] ^ bit}, off)
+	require.NoError(c, err)
+	require.NoError(c, f.Close())
+}
+
+// TestMarkWithATermThatWasNotNoted is damaged, and does not win against those that have more records: a writer is refused as often as
+// it tries, until the target has a new file.
+func TestMarkWithATermThatWasNotNoted(t *testing.T) {
+	c := newCluster(t)
+	w := c.writer()
+	require.NoError(t, w.append(c.ctx, []byte("one")))
+	require.NoError(t, w.settle(c.ctx))
+	c.lose(2)
+	require.NoError(t, w.append(c.ctx, []byte("two")))
+	require.NoError(t, w.close())
+	c.flip(2, markAt+6, 1<<1) // of the term
+	c.start(2)
+	for range 3 {
+		_, err := openWriter(c.ctx, c.addrs, c.size)
+		require.ErrorContains(t, err, c.addrs[2]+": the mark has term 3, and 1 is the last one that was noted")
+	}
+	require.Equal(t, "one two", c.records(0))
+
+	c.lose(2)
+	require.NoError(t, os.Remove(c.paths[2]))
+	c.start(2)
+	w = c.writer()
+	require.NoError(t, w.append(c.ctx, []byte("three")))
+	require.NoError(t, w.settle(c.ctx))
+	require.NoError(t, w.close())
+	for i := range c.targets {
+		require.Equal(t, "one two three", c.records(i), "target %d", i)
+	}
+}
+
+// TestTargetsThatCameLater have noted the term of their marks: a writer needs none of those that its predecessor began with.
+func TestTargetsThatCameLater(t *testing.T) {
+	c := newCluster(t)
+	c.lose(2)
+	w := c.writer()
+	require.NoError(t, w.append(c.ctx, []byte("one")))
+	c.start(2)
+	require.NoError(t, w.settle(c.ctx))
+	c.lose(0)
+	require.NoError(t, os.Remove(c.paths[0]))
+	c.start(0)
+	require.NoError(t, w.append(c.ctx, []byte("two")))
+	require.NoError(t, w.settle(c.ctx))
+	require.NoError(t, w.close())
+	c.lose(1)
+	w = c.writer()
+	require.NoError(t, w.append(c.ctx, []byte("three")))
+	require.NoError(t, w.close())
+	for _, i := range []int{0, 2} {
+		require.Equal(t, "one two three", c.records(i), "target %d", i)
+	}
+}
+
 // A proxy is on the way to a target, and may keep what a writer sends.
 type proxy struct {
 	*testing.T

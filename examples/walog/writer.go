@@ -102,22 +102,15 @@ func (w *writer) recover(ctx context.Context) error {
 // begin connects, takes a term and adopts a log. It returns the marks of the targets that are
 // connected.
 func (w *writer) begin(ctx context.Context) ([]mark, error) {
-	marks := make([]mark, len(w.links))
-	var last uint16 // term
-	for i, l := range w.links {
-		m, term, err := l.dial(ctx)
-		if err != nil {
-			l.hangUp()
-			continue
-		}
-		marks[i] = m
-		last = max(last, m.term, term)
+	marks, last, err := w.meet(ctx)
+	if err != nil {
+		return nil, err
 	}
 	w.term = last + 1
 	if w.term == 0 {
 		return nil, errors.New("no term is left")
 	}
-	best, reached := -1, 0
+	best := -1
 	for i, l := range w.links {
 		if l.qp == nil {
 			continue
@@ -126,15 +119,61 @@ func (w *writer) begin(ctx context.Context) ([]mark, error) {
 			l.hangUp()
 			continue
 		}
-		reached++
 		if best < 0 || marks[i].word() > marks[best].word() {
 			best = i
 		}
 	}
-	if reached < w.majority() {
-		return nil, fmt.Errorf("%d of %d targets can be reached", reached, len(w.links))
+	if err := w.enough(); err != nil {
+		return nil, err
 	}
 	return marks, w.adopt(ctx, w.links[best], marks[best])
+}
+
+// meet connects, and returns the marks of the targets that are connected, and the last term that one of them has noted.
+//
+// A mark with a later term than that is damaged, and must not be the best one. For a majority has noted a term, or a later one,
+// from before any mark has it, and one of that majority is connected. (A target that comes later has also noted the term before
+// its own mark has it.) The writer ends before it has changed anything: when the next terms are noted the damage cannot be seen
+// any more.
+//
+// If it is a noted term that is damaged, then it may be too late, and so are those that follow. Or it is too early: then another
+// target of that majority tells the right one, and while none is connected a writer ends here, which loses nothing. A term
+// that a minority has noted, of a writer that did not reach more, is that of no mark: up to there damage is not seen.
+func (w *writer) meet(ctx context.Context) (marks []mark, last uint16, err error) {
+	marks = make([]mark, len(w.links))
+	for i, l := range w.links {
+		m, term, err := l.dial(ctx)
+		if err != nil {
+			l.hangUp()
+			continue
+		}
+		marks[i] = m
+		last = max(last, term)
+	}
+	if err := w.enough(); err != nil {
+		return nil, 0, err
+	}
+	for i, l := range w.links {
+		if marks[i].term > last {
+			return nil, 0, fmt.Errorf("target %s: the mark has term %d, and %d is the last one that was noted: the file is damaged, if no target is missing",
+				l.addr, marks[i].term, last)
+		}
+	}
+	return marks, last, nil
+}
+
+// enough is an error if a majority is not connected.
+func (w *writer) enough() error {
+	n := 0
+	for _, l := range w.links {
+		if l.qp != nil {
+			n++
+		}
+	}
+	if n < w.majority() {
+		return fmt.Errorf("%d of %d targets can be reached", n, len(w.links))
+	}
+	return nil
 }
 
 // adopt takes a target's log for ours.
