@@ -163,6 +163,33 @@ func TestTargetsThatCameLater(t *testing.T) {
 	}
 }
 
+// TestDamagedRecord of one target: another one with the same mark has it, and the damaged one gets it again.
+func TestDamagedRecord(t *testing.T) {
+	for damaged := range 2 {
+		c := newCluster(t)
+		w := c.writer()
+		require.NoError(t, w.append(c.ctx, []byte("one")))
+		require.NoError(t, w.settle(c.ctx))
+		c.lose(2)
+		require.NoError(t, w.append(c.ctx, []byte("two")))
+		require.NoError(t, w.close())
+		c.start(2)
+		c.flip(damaged, start+recordHead, 1)
+		w = c.writer()
+		require.NoError(t, w.append(c.ctx, []byte("three")))
+		require.NoError(t, w.settle(c.ctx))
+		require.NoError(t, w.close())
+		for i := range c.targets {
+			require.Equal(t, "one two three", c.records(i), "target %d, where %d was damaged", i, damaged)
+		}
+		c.flip(0, start+recordHead, 1)
+		c.flip(1, start+recordHead, 1)
+		c.flip(2, start+recordHead, 1)
+		_, err := openWriter(c.ctx, c.addrs, c.size)
+		require.ErrorContains(t, err, "record 0 is damaged")
+	}
+}
+
 // A proxy is on the way to a target, and may keep what a writer sends.
 type proxy struct {
 	*testing.T

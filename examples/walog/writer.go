@@ -110,7 +110,7 @@ func (w *writer) begin(ctx context.Context) ([]mark, error) {
 	if w.term == 0 {
 		return nil, errors.New("no term is left")
 	}
-	best := -1
+	var best mark
 	for i, l := range w.links {
 		if l.qp == nil {
 			continue
@@ -119,14 +119,14 @@ func (w *writer) begin(ctx context.Context) ([]mark, error) {
 			l.hangUp()
 			continue
 		}
-		if best < 0 || marks[i].word() > marks[best].word() {
-			best = i
+		if marks[i].word() > best.word() {
+			best = marks[i]
 		}
 	}
 	if err := w.enough(); err != nil {
 		return nil, err
 	}
-	return marks, w.adopt(ctx, w.links[best], marks[best])
+	return marks, w.adopt(ctx, marks, best)
 }
 
 // meet connects, and returns the marks of the targets that are connected, and the last term that one of them has noted.
@@ -176,14 +176,31 @@ func (w *writer) enough() error {
 	return nil
 }
 
-// adopt takes a target's log for ours.
-func (w *writer) adopt(ctx context.Context, l *link, m mark) error {
+// adopt takes the log with the best mark for ours. Logs with equal marks are equal, so that of one is good if that of another
+// is damaged.
+func (w *writer) adopt(ctx context.Context, marks []mark, best mark) error {
+	var errs []error
+	for i, l := range w.links {
+		if l.qp == nil || marks[i] != best {
+			continue
+		}
+		err := w.adoptFrom(ctx, l, best)
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("target %s: %w", l.addr, err))
+	}
+	return errors.Join(errs...)
+}
+
+// adoptFrom takes a target's log for ours.
+func (w *writer) adoptFrom(ctx context.Context, l *link, m mark) error {
 	w.base = start
 	if m.tail <= start { // a new file
 		return nil
 	}
 	if m.tail > w.room() {
-		return fmt.Errorf("the log of target %s is longer than ours can be", l.addr)
+		return errors.New("its log is longer than ours can be")
 	}
 	n := int(m.tail - start)
 	err := l.qp.RDMARead(ctx, w.log.Slice(start, n), l.at(start, n))
@@ -192,7 +209,7 @@ func (w *writer) adopt(ctx context.Context, l *link, m mark) error {
 	}
 	log := w.mem[start:m.tail]
 	if w.number, err = checkLog(log); err != nil {
-		return fmt.Errorf("target %s: %w", l.addr, err)
+		return err
 	}
 	w.base, w.end = m.tail, m.tail
 	return nil
