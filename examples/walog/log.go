@@ -15,7 +15,8 @@ import (
 //	+-------+-------+--------+-------------------------------------------+------
 //
 // with the term that a writer has taken last, and with it, the mark and the parts of a record little endian. The target
-// stores the mark and the term, which are follow-ons of Commits, in the byte order of its host. So that host must be little-endian:
+// stores the mark and the term, which are follow-ons of Commits, in the byte order of its host. So a target
+// refuses to start on a host that is not little-endian:
 //
 //	+------------+-----------+-------------+------------------------------+
 //	| length (4) | CRC32C (4)| number (8)  | octets, zero up to a multiple of 8

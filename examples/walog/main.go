@@ -19,7 +19,7 @@
 // record with an RDMA Read, syncs its file, and answers.
 //
 // There is no authentication: every host that can reach a target can write its log. A target
-// listens on loopback unless told otherwise.
+// listens on loopback unless told otherwise. It needs a little-endian host (see log.go).
 package main
 
 import (

@@ -25,7 +25,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// testContext is that of a test with targets, which there are none of on a big-endian host.
 func testContext(t *testing.T) context.Context {
+	if bigEndian() {
+		t.Skip("no target starts on a big-endian host")
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
 	return ctx
@@ -230,6 +234,20 @@ func TestFullLog(t *testing.T) {
 	defer func() { require.NoError(t, w.close()) }()
 	require.NoError(t, w.append(c.ctx, make([]byte, 4000)))
 	require.ErrorIs(t, w.append(c.ctx, make([]byte, 100)), errFull)
+}
+
+// TestTargetOnABigEndianHost is refused before there is a file.
+func TestTargetOnABigEndianHost(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // so that a target that has started ends
+	err := run(ctx, []string{"target", "-file-size", "8192", path}, io.Discard)
+	if !bigEndian() {
+		require.FileExists(t, path)
+		return
+	}
+	require.ErrorContains(t, err, "little-endian")
+	require.NoFileExists(t, path)
 }
 
 // TestExitStatus: help is no failure, and a wrong call has a status of its own.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -30,8 +31,12 @@ type backing interface {
 	io.Closer
 }
 
-// openTarget opens the file, of at least size octets, and listens.
+// openTarget opens the file, of at least size octets, and listens. On a big-endian host it is an error: no writer could
+// read the marks that other writers have left in the file.
 func openTarget(ctx context.Context, addr, path string, size int64) (t *target, err error) {
+	if bigEndian() {
+		return nil, errors.New("a target needs a little-endian host")
+	}
 	f, err := commit.OpenFile(path, &commit.FileOptions{Size: size})
 	if err != nil {
 		return nil, err
@@ -47,6 +52,9 @@ func openTarget(ctx context.Context, addr, path string, size int64) (t *target, 
 	}
 	return t, t.listen(ctx, addr)
 }
+
+// bigEndian reports the order in which the host stores what Commits have as follow-ons.
+func bigEndian() bool { return binary.NativeEndian.Uint16([]byte{0, 1}) == 1 }
 
 func (t *target) listen(ctx context.Context, addr string) (err error) {
 	if t.rnic, err = iwarp.Open(nil); err != nil {
