@@ -45,11 +45,31 @@ func local(path string) string {
 	return filepath.Clean(path)
 }
 
-// A file is one that is open. go-nfs uses no locks.
+// A file is one that is open. go-nfs uses no locks. It neither closes nor uses a file after a call that has failed, so such a call closes
+// it: else a file that was removed would keep its room on the disk until a garbage collection.
 type file struct{ *os.File }
 
 func (file) Lock() error   { return nil }
 func (file) Unlock() error { return nil }
+
+func (f file) Seek(offset int64, whence int) (int64, error) {
+	at, err := f.File.Seek(offset, whence)
+	return at, f.closeAfter(err)
+}
+
+func (f file) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	return n, f.closeAfter(err)
+}
+
+func (f file) Truncate(size int64) error { return f.closeAfter(f.File.Truncate(size)) }
+
+func (f file) closeAfter(err error) error {
+	if err != nil {
+		_ = f.Close()
+	}
+	return err
+}
 
 // Create makes a file, or opens one that another client has made since the caller looked: go-nfs empties it afterwards if its client wants
 // that, and else nothing of it may be lost (RFC 1813 section 3.3.8).

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"syscall"
 	"testing"
 	"time"
@@ -43,6 +46,45 @@ func TestPipesAreNotOpened(t *testing.T) {
 		case <-within(t).Done():
 			t.Error(what, "waits")
 		}
+	}
+}
+
+// TestFilesAreClosedAfterAFailure: until they are, the room of one that was removed is not free. No collection closes them here.
+func TestFilesAreClosedAfterAFailure(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	dir := t.TempDir()
+	write(t, octets(100), dir, "file")
+	descriptors := func() (n int) {
+		all, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		for _, one := range all {
+			if to, _ := os.Readlink("/proc/self/fd/" + one.Name()); to == filepath.Join(dir, "file") {
+				n++
+			}
+		}
+		return n
+	}
+	v := mounts(t, serves(t, dir, false).streams[0].Addr().String())
+	remote, err := v.OpenFile("/file", 0o644)
+	require.NoError(t, err)
+	for _, on := range []int64{math.MaxInt64, 1} { // no file has that many octets, and there is no such offset
+		_, err = remote.Seek(on, io.SeekCurrent)
+		require.NoError(t, err)
+		_, err = remote.Write(octets(10))
+		require.Error(t, err)
+		require.Zero(t, descriptors(), "%d octets further on", on)
+	}
+	h := opened(t, dir)
+	for what, call := range map[string]func(file) error{
+		"write":    func(f file) error { _, err := f.Write(octets(10)); return err },
+		"truncate": func(f file) error { return f.Truncate(10) },
+		"seek":     func(f file) error { _, err := f.Seek(-1, io.SeekStart); return err },
+	} {
+		f, err := h.fs.Open("file") // for reading
+		require.NoError(t, err)
+		require.Equal(t, 1, descriptors(), what)
+		require.Error(t, call(f.(file)), what)
+		require.Zero(t, descriptors(), what)
 	}
 }
 
