@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
@@ -15,7 +16,8 @@ import (
 type medium struct {
 	spec      backend.Spec
 	resizable bool
-	size      int64 // of views that are made now
+	file      os.FileInfo // of what is open; nil: it is no file
+	size      int64       // of views that are made now
 
 	mu   sync.RWMutex // held, for reading, during each operation
 	back backend.Backend
@@ -30,7 +32,13 @@ func openMedium(text string, resizable bool) (*medium, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &medium{spec: spec, resizable: resizable, size: b.Size(), back: b}, nil
+	m := &medium{spec: spec, resizable: resizable, size: b.Size(), back: b}
+	if spec.Kind == backend.KindFile {
+		if m.file, err = os.Stat(spec.Path); err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+	}
+	return m, nil
 }
 
 // view is the medium as a Backend of its present size. What cannot be resized is used directly.
@@ -80,13 +88,17 @@ func (m *medium) resize(size int64) error {
 }
 
 // growFile opens the file again, larger. If that fails it is opened as it was. That a sync has failed must not be forgotten, and so
-// there is one ahead of it.
+// there is one ahead of it. A file that was moved is refused: what its path leads to now has nothing of what hosts have written.
 func (m *medium) growFile(size int64) error {
 	if m.spec.ReadOnly {
 		return fmt.Errorf("the file is read-only, and has %d octets", m.back.Size())
 	}
 	if err := m.back.Flush(context.Background()); err != nil {
 		return err
+	}
+	there, err := os.Stat(m.spec.Path)
+	if err != nil || !os.SameFile(there, m.file) {
+		return errors.Join(fmt.Errorf("%s is not the file that is open", m.spec.Path), err)
 	}
 	if err := m.back.Close(); err != nil {
 		return err

@@ -59,6 +59,32 @@ func TestResizeOfAReadOnlyFile(t *testing.T) {
 	require.NoError(t, m.close())
 }
 
+// TestResizeOfAFileThatWasMoved: hosts go on with what they have written, whatever its path leads to now.
+func TestResizeOfAFileThatWasMoved(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	path, moved := filepath.Join(dir, "disk.img"), filepath.Join(dir, "moved")
+	m, err := openMedium("file:"+path+",size=1MiB", true)
+	require.NoError(t, err)
+	v, want, got := m.view(), random(4096), make([]byte, 4096)
+	require.NoError(t, v.WriteAt(ctx, want, 0, true))
+	if err := os.Rename(path, moved); err != nil {
+		t.Skip("a file that is open cannot be moved here: ", err)
+	}
+	require.ErrorIs(t, m.resize(2<<20), os.ErrNotExist)
+	require.NoFileExists(t, path)
+	require.NoError(t, os.WriteFile(path, make([]byte, 1<<20), 0o600))
+	require.EqualError(t, m.resize(2<<20), path+" is not the file that is open")
+	require.NoError(t, v.ReadAt(ctx, got, 0))
+	require.Equal(t, want, got)
+	require.EqualValues(t, 1<<20, m.view().Size())
+	require.NoError(t, os.Rename(moved, path))
+	require.NoError(t, m.resize(2<<20))
+	require.EqualValues(t, 2<<20, m.view().Size())
+	require.NoError(t, v.ReadAt(ctx, got, 0))
+	require.Equal(t, want, got)
+	require.NoError(t, m.close())
+}
+
 // TestNothingWaitsForAResize: but commands on the namespace that is resized, which share their queue with others.
 func TestNothingWaitsForAResize(t *testing.T) {
 	m, err := openMedium("mem:1MiB", true)
