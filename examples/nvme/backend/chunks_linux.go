@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mappedChunks is how many chunks are mapped at once. The system gives what is written of them.
+// mappedChunks is how many chunks are mapped at once, of a Memory that may have as many. The system gives what is written of them.
 const mappedChunks = 64
 
 // hugePage is the least length of a huge page, in octets, on the systems that have them for memory like this.
@@ -20,14 +20,16 @@ const hugePage = 2 << 20
 // pages are small. A command of 1 MiB touches 256 of those, each of which the processor has to look up. (The race detector
 // watches the heap alone, so with it they come from there.)
 type chunks struct {
+	step int // how many are mapped at once
+
 	mu     sync.Mutex
 	spare  []*chunk // zeros
 	mapped [][]byte
 }
 
-// newChunks returns those of m, and unmaps them when nothing uses m any more.
+// newChunks returns those of m, and unmaps them when nothing uses m any more, unless Close has done so.
 func newChunks(m *Memory) *chunks {
-	c := new(chunks)
+	c := &chunks{step: int(min(mappedChunks, int64(len(m.chunks)), m.most))}
 	runtime.AddCleanup(m, (*chunks).unmap, c)
 	return c
 }
@@ -47,16 +49,19 @@ func (c *chunks) get() *chunk {
 
 // grow maps more. mu is held.
 func (c *chunks) grow() error {
-	const size = mappedChunks*memoryChunk + hugePage
-	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	size, slack := c.step*memoryChunk, 0
+	if size >= hugePage {
+		slack = hugePage // as the first one begins at any page
+	}
+	b, err := unix.Mmap(-1, 0, size+slack, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return err
 	}
 	_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // a kernel without them has small pages
 	c.mapped = append(c.mapped, b)
-	first := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) % hugePage
-	for i := mappedChunks - 1; i >= 0; i-- { // neighbours, which share a huge page, are used one after the other
-		c.spare = append(c.spare, (*chunk)(b[int(first)+i*memoryChunk:]))
+	first := min(slack, int(-uintptr(unsafe.Pointer(unsafe.SliceData(b)))%hugePage))
+	for i := c.step - 1; i >= 0; i-- { // neighbours, which share a huge page, are used one after the other
+		c.spare = append(c.spare, (*chunk)(b[first+i*memoryChunk:]))
 	}
 	return nil
 }
@@ -71,8 +76,12 @@ func (c *chunks) put(one *chunk) {
 	c.spare = append(c.spare, one)
 }
 
+// unmap gives all of them back to the system. None of them is in use, nor will be.
 func (c *chunks) unmap() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, b := range c.mapped {
 		_ = unix.Munmap(b)
 	}
+	c.mapped, c.spare = nil, nil
 }

@@ -51,3 +51,29 @@ func TestNVME_76_MemoryGoesBackToTheSystem(t *testing.T) {
 		return errors.Is(err, unix.ENOMEM)
 	}, 10*time.Second, time.Millisecond)
 }
+
+// TestNVME_76_ClosedMemoryGoesBackToTheSystem at once, and a write that is under way takes none of it. A small Memory has no more than
+// it may need: a process of 32 bits has addresses for few large ones.
+func TestNVME_76_ClosedMemoryGoesBackToTheSystem(t *testing.T) {
+	for _, c := range []struct {
+		config MemoryConfig
+		mapped int
+	}{
+		{MemoryConfig{Size: 4096}, memoryChunk},
+		{MemoryConfig{Size: 3 << 20}, 3<<20 + hugePage},
+		{MemoryConfig{Size: 1 << 40, Cap: 1 << 20}, memoryChunk},
+		{MemoryConfig{Size: 1 << 30}, mappedChunks*memoryChunk + hugePage},
+	} {
+		m, err := NewMemory(c.config)
+		require.NoError(t, err)
+		require.NoError(t, m.WriteAt(ctx, fill(4096, 1), 0, false))
+		mapping := m.from.mapped[0]
+		require.Equal(t, c.mapped, len(mapping))
+		require.NoError(t, m.Close())
+		_, err = resident(mapping)
+		require.ErrorIs(t, err, unix.ENOMEM, "unmapped")
+		require.ErrorIs(t, m.allocate(0), ErrClosed)
+		require.Empty(t, m.from.mapped)
+		runtime.KeepAlive(m)
+	}
+}

@@ -11,3 +11,5 @@ func newChunks(*Memory) *chunks { return new(chunks) }
 func (*chunks) get() *chunk { return new(chunk) }
 
 func (*chunks) put(*chunk) {}
+
+func (*chunks) unmap() {}

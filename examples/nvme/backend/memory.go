@@ -129,8 +129,8 @@ func (m *Memory) WriteAt(ctx context.Context, p []byte, off int64, _ bool) error
 			p, off = p[n:], off+n
 			continue
 		}
-		if !m.allocate(off / memoryChunk) {
-			return &Error{Kind: ErrNoSpace, Op: OpWrite, Off: at, Len: whole}
+		if kind := m.allocate(off / memoryChunk); kind != nil {
+			return &Error{Kind: kind, Op: OpWrite, Off: at, Len: whole}
 		}
 	}
 	return nil
@@ -193,7 +193,8 @@ func (m *Memory) zeroChunk(off, n int64) {
 func (m *Memory) Flush(ctx context.Context) error { return m.begin(ctx, OpFlush, 0, 0, false) }
 
 // Close is that of [Backend]. The memory is freed. It does not wait for operations that are
-// running: they end as if they had come before, and what they have written is gone.
+// running: they end as if they had come before, or fail with ErrClosed, and what they have
+// written is gone.
 func (m *Memory) Close() error {
 	if m.closed.Swap(true) {
 		return &Error{Kind: ErrClosed, Op: OpClose}
@@ -201,6 +202,7 @@ func (m *Memory) Close() error {
 	for i := range m.chunks {
 		m.free(int64(i))
 	}
+	m.from.unmap()
 	return nil
 }
 
@@ -221,24 +223,24 @@ func (m *Memory) lockOf(off int64) *sync.RWMutex {
 	return &m.locks[off/memoryStripe%memoryStripes]
 }
 
-// allocate makes a chunk that is not there. It returns false if no more may be allocated, or the system gives none.
-func (m *Memory) allocate(i int64) bool {
+// allocate makes a chunk that is not there. It returns ErrNoSpace if no more may be allocated, or the system gives none, and ErrClosed if
+// Close may have freed the chunk already: none is left in what it unmaps.
+func (m *Memory) allocate(i int64) error {
 	m.lockChunk(i)
 	defer m.unlockChunk(i)
 	if m.chunks[i] != nil {
-		return true
+		return nil
 	}
-	if m.have.Add(1) > m.most {
-		m.have.Add(-1)
-		return false
+	if m.closed.Load() {
+		return ErrClosed
 	}
-	one := m.from.get()
-	if one == nil {
-		m.have.Add(-1)
-		return false
+	if m.have.Add(1) <= m.most {
+		if m.chunks[i] = m.from.get(); m.chunks[i] != nil {
+			return nil
+		}
 	}
-	m.chunks[i] = one
-	return true
+	m.have.Add(-1)
+	return ErrNoSpace
 }
 
 // free makes zeros of a chunk.
