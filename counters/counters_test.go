@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"math"
 	"reflect"
 	"testing"
 	"time"
@@ -50,6 +51,17 @@ func TestSumsOfQPs(t *testing.T) {
 	sum.Add(&one)
 	sum.AddNow(&one)
 	require.Equal(t, one, sum)
+}
+
+// TestSumsOfWaitsDoNotGoBack: they are the longest Duration where they would be longer.
+func TestSumsOfWaitsDoNotGoBack(t *testing.T) {
+	sum := QP{ReadWaitTime: math.MaxInt64 - time.Hour}
+	sum.Add(&QP{ReadWaitTime: time.Hour - 1})
+	require.EqualValues(t, math.MaxInt64-1, sum.ReadWaitTime)
+	for range 2 {
+		sum.Add(&QP{ReadWaitTime: time.Hour})
+		require.EqualValues(t, math.MaxInt64, sum.ReadWaitTime)
+	}
 }
 
 // fill sets each number in a struct.

@@ -1,6 +1,9 @@
 package counters
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // QP counts what a QP has sent and received, by kind of message. Octets are counted when they are handed to the network, or
 // placed, and messages when all of their octets are.
@@ -17,7 +20,7 @@ type QP struct {
 	ReceiveWaits uint64 `json:"receive_waits"`
 
 	// ReadWaits counts the RDMA Reads that have waited for the window of iwarp.QPConfig.Solicitor, and
-	// ReadWaitTime is how long they have waited.
+	// ReadWaitTime is how long they have waited, all together, up to the longest Duration.
 	ReadWaits    uint64        `json:"read_waits"`
 	ReadWaitTime time.Duration `json:"read_wait_ns"`
 
@@ -45,7 +48,7 @@ func (q *QP) Add(p *QP) {
 	q.Received.Add(&p.Received)
 	q.ReceiveWaits += p.ReceiveWaits
 	q.ReadWaits += p.ReadWaits
-	q.ReadWaitTime += p.ReadWaitTime
+	q.ReadWaitTime += min(p.ReadWaitTime, math.MaxInt64-q.ReadWaitTime)
 	q.CommitsServed += p.CommitsServed
 	q.CommitsFailed += p.CommitsFailed
 	q.CommitsNotDurable += p.CommitsNotDurable

@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,7 @@ type Latencies struct {
 
 type histogram struct {
 	counts [counters.Buckets]atomic.Uint64
-	sum    atomic.Int64
+	sum    atomic.Int64 // negative: more than there is a Duration for, until it is the longest one
 }
 
 // Observe counts a work request that was posted at a time of Tally.Stamp and has succeeded now. It may be called on nil, and
@@ -49,7 +50,9 @@ func (l *Latencies) observe(op uint8, posted int64) {
 	d := l.timed.now() - posted
 	h := &l.ops[op]
 	h.counts[counters.BucketOf(time.Duration(d))].Add(1)
-	h.sum.Add(d)
+	if h.sum.Add(d) < 0 {
+		h.sum.Store(math.MaxInt64) // and stays so: to readers, a sum that falls begins from 0
+	}
 }
 
 // read returns the histograms of the operations that have some counts.
@@ -65,7 +68,9 @@ func (l *Latencies) read() (all []counters.Latency) {
 			n += one.Counts[i]
 		}
 		if n > 0 {
-			one.Sum = time.Duration(l.ops[op].sum.Load())
+			if one.Sum = time.Duration(l.ops[op].sum.Load()); one.Sum < 0 {
+				one.Sum = math.MaxInt64
+			}
 			all = append(all, one)
 		}
 	}

@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -34,4 +35,21 @@ func TestRetransmitsDoNotGoBack(t *testing.T) {
 
 	all.Ended(Ending{Counts: &counters.QP{Path: "raw TCP"}, Retransmits: 7})
 	require.EqualValues(t, 14, of(stands).TCP.Retransmits)
+}
+
+// TestSumsOfLatenciesDoNotGoBack: that of all requests of an RNIC can be longer than a Duration, and is the longest one then.
+func TestSumsOfLatenciesDoNotGoBack(t *testing.T) {
+	var all Tally
+	all.Init(true, []string{"Send"})
+	l := all.Made("raw TCP")
+	sum := func() time.Duration { return all.Snapshot().Paths[0].Latency[0].Sum }
+	const most = math.MaxInt64
+	for range 3 {
+		l.Observe(0, -most/2) // an RNIC that is as old
+	}
+	require.EqualValues(t, most, sum())
+	l.Observe(0, -most/2)
+	require.EqualValues(t, most, sum())
+	l.ops[0].sum.Store(math.MinInt64) // another goroutine has added to it, and has come no further
+	require.EqualValues(t, most, sum())
 }
