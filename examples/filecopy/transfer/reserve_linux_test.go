@@ -15,10 +15,14 @@ func TestAFullDisk(t *testing.T) {
 	c, ctx := s.client(t)
 	var room syscall.Statfs_t
 	require.NoError(t, syscall.Statfs(s.dir, &room))
+	size := int64((room.Blocks + 1) * uint64(room.Bsize))
+	if size > maxSize {
+		t.Skip("a file as long as the disk is refused for its length here")
+	}
 	local, err := os.Create(filepath.Join(t.TempDir(), "local"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, local.Close()) }()
-	if err := local.Truncate(int64((room.Blocks + 1) * uint64(room.Bsize))); err != nil || room.Blocks == 0 { // all of it a hole
+	if err := local.Truncate(size); err != nil || room.Blocks == 0 { // all of it a hole
 		t.Skip("no file can be as long here: ", err)
 	}
 	_, err = c.Put(ctx, local.Name(), "name")
