@@ -15,7 +15,6 @@ func noAllocs(t *testing.T, what string, f func()) {
 // sink holds what is parsed, so that parsing it is not left out.
 var sink struct {
 	sqe    SQE
-	cqe    CQE
 	data   Data
 	rw     RW
 	status Status
@@ -53,9 +52,9 @@ func TestNVME_94_ResponsesWithoutAllocation(t *testing.T) {
 	for _, item := range goldenItems(t) {
 		if item.IsResponse() {
 			noAllocs(t, item.Name, func() {
-				sink.cqe, sink.err = ParseCQE(item.Octets)
-				sink.n = sink.cqe.Value()
-				out = sink.cqe.Append(out[:0])
+				c, err := ParseCQE(item.Octets) // not into sink: for s390x Go 1.26 cannot compile an Append of it
+				sink.n, sink.err = c.Value(), err
+				out = c.Append(out[:0])
 			})
 		}
 	}
