@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"syscall"
 )
 
@@ -81,6 +83,15 @@ const (
 	ioError    = 5
 	invalid    = 22
 )
+
+// statusOf is the errno of an error; other: it has none, or one of another system.
+func statusOf(err error, other uint32) uint32 {
+	var errno syscall.Errno
+	if runtime.GOOS == "linux" && errors.As(err, &errno) {
+		return uint32(errno)
+	}
+	return other
+}
 
 func statusError(command byte, status uint32) error {
 	return fmt.Errorf("the server answers command %d: %w", command, syscall.Errno(status))

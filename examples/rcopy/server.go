@@ -95,7 +95,7 @@ func (s *session) serve(h header) (status uint32, err error) {
 		return s.write(h)
 	case closes:
 		if err := s.closeFile(); err != nil {
-			return ioError, err
+			return statusOf(err, ioError), err
 		}
 		return 0, nil
 	}
@@ -113,8 +113,8 @@ func (s *session) open(h header) (uint32, error) {
 	}
 	// What is absolute for the client is below the root here.
 	local := strings.TrimPrefix(path.Clean("/"+string(name)), "/")
-	if info, err := s.root.Stat(local); err == nil && !info.Mode().IsRegular() {
-		return noSuchFile, fmt.Errorf("%q is no file", local) // to open a pipe would wait for its other end
+	if info, err := s.root.Stat(local); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return invalid, fmt.Errorf("%q is no file", local) // to open a pipe would wait for its other end
 	}
 	s.file, err = s.root.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, os.FileMode(h.data&0o777))
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *session) open(h header) (uint32, error) {
 		if errors.As(err, &named) { // its text has the name as the client has sent it
 			err = named.Err
 		}
-		return noSuchFile, fmt.Errorf("open %q: %w", local, err)
+		return statusOf(err, noSuchFile), fmt.Errorf("open %q: %w", local, err)
 	}
 	return 0, nil
 }
@@ -137,7 +137,7 @@ func (s *session) write(h header) (uint32, error) {
 		return invalid, fmt.Errorf("a write of %d octets, or of no file", size)
 	}
 	if _, err := io.CopyN(s.file, s.conn, int64(size)); err != nil {
-		return ioError, unexpected(err)
+		return statusOf(err, ioError), unexpected(err)
 	}
 	return 0, nil
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -22,7 +24,7 @@ func TestPutOntoAPipe(t *testing.T) {
 	go func() { ended <- run(t.Context(), []string{"put", file, addr, "pipe"}, io.Discard, io.Discard) }()
 	select {
 	case err := <-ended:
-		require.ErrorContains(t, err, "the server answers command 1")
+		require.EqualError(t, err, "the server answers command 1: invalid argument")
 	case <-time.After(10 * time.Second):
 		t.Error("it waits")
 		r, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0) // for the server to go on
@@ -30,6 +32,28 @@ func TestPutOntoAPipe(t *testing.T) {
 		_ = r.Close()
 		t.Log(<-ended)
 	}
+}
+
+// TestStatusOfAFailure is its errno, so that the client tells why.
+func TestStatusOfAFailure(t *testing.T) {
+	addr, dir := serving(t)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
+	for dest, want := range map[string]syscall.Errno{
+		strings.Repeat("n", 256): syscall.ENAMETOOLONG, "sub": syscall.EISDIR, "no/such": syscall.ENOENT,
+	} {
+		require.ErrorIs(t, run(t.Context(), []string{"put", file, addr, dest}, io.Discard, io.Discard), want)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	in := octets(t, captured.client[1:3]...)
+	require.ErrorIs(t, (&session{conn: wire{bytes.NewReader(in), &out}, file: full}).run(), syscall.ENOSPC)
+	h, err := readHeader(&out)
+	require.NoError(t, err)
+	require.EqualValues(t, syscall.ENOSPC, h.data)
+	require.EqualError(t, statusError(write, h.data), "the server answers command 3: no space left on device")
 }
 
 // TestPutOfAPipe fails: a client that opened it would wait for its other end, and take no notice of signals meanwhile.
