@@ -414,9 +414,11 @@ func TestSessionThatBeginsWhenTheLastOneEnds(t *testing.T) {
 		a.done = make(chan struct{})
 		close(a.done)
 		var fds [2]int
-		require.NoError(t, unix.Pipe(fds[:]))
+		require.NoError(t, unix.Pipe2(fds[:], unix.O_NONBLOCK))
 		require.NoError(t, unix.Close(fds[1]))
-		a.sock, _ = newSocket(fds[0]) // there is nothing to shut down
+		var err error
+		a.sock, err = newSocket(fds[0]) // there is nothing to shut down
+		require.NoError(t, err)
 		defer a.sock.close()
 
 		first.Release(true)

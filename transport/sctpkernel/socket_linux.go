@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -33,6 +34,9 @@ type socket struct {
 func newSocket(fd int) (*socket, error) {
 	f := os.NewFile(uintptr(fd), Network)
 	raw, err := f.SyscallConn()
+	if err == nil { // NewFile says nothing if the runtime could not register the socket: nobody can wait for it then
+		err = os.NewSyscallError("epoll_ctl", f.SetReadDeadline(time.Time{}))
+	}
 	if err != nil {
 		_ = f.Close()
 		return nil, err
