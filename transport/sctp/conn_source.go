@@ -2,23 +2,26 @@ package sctp
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
-	"slices"
 	"strconv"
+
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // Source is this machine's address on the way to a peer: the one that an association is
-// made from (RFC 5043 section 7.2). It reports false if there is no way.
-func Source(to netip.Addr) (netip.Addr, bool) {
+// made from (RFC 5043 section 7.2). The error says why there is no way, or that the system could not
+// be asked: [transport.Exhausted] tells.
+func Source(to netip.Addr) (netip.Addr, error) {
 	const any = 9
 	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, any)))
 	if err != nil {
-		return netip.Addr{}, false
+		return netip.Addr{}, errors.Unwrap(err) // without the name of a network that the caller does not use
 	}
 	defer c.Close() //nolint:errcheck // nothing was sent
 	from := c.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
-	return from.Unmap(), true
+	return from.Unmap(), nil
 }
 
 // Resolve finds the IP address that a host stands for. Of a name that has several it is the first one
@@ -33,18 +36,28 @@ func Resolve(ctx context.Context, host string) (netip.Addr, error) {
 	if err != nil {
 		return netip.Addr{}, err
 	}
-	return favorite(ips, func(ip netip.Addr) bool {
-		_, ok := Source(ip)
-		return ok
-	}), nil
+	return favorite(ips, Source)
 }
 
-// favorite is the first address of IPv4 that can be reached, if there is one: a host may have IPv6 alone.
-func favorite(ips []netip.Addr, reached func(netip.Addr) bool) netip.Addr {
+// favorite is the first address of IPv4 that can be reached, if there is one: a host may have IPv6 alone. Where the system could not
+// be asked it is none, because the peer may not be at another one.
+func favorite(ips []netip.Addr, source func(netip.Addr) (netip.Addr, error)) (netip.Addr, error) {
 	for i, ip := range ips {
 		ips[i] = ip.Unmap()
 	}
-	return ips[max(slices.IndexFunc(ips, func(ip netip.Addr) bool { return ip.Is4() && reached(ip) }), 0)]
+	for _, ip := range ips {
+		if !ip.Is4() {
+			continue
+		}
+		_, err := source(ip)
+		if err == nil {
+			return ip, nil
+		}
+		if errors.Is(transport.Exhausted(err), transport.ErrExhausted) {
+			return netip.Addr{}, err
+		}
+	}
+	return ips[0], nil
 }
 
 // named returns ip with the name of the zone, where that is the number of an interface, and without a zone that says

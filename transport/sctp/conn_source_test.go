@@ -3,7 +3,9 @@ package sctp
 import (
 	"net"
 	"net/netip"
+	"os"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,10 +37,32 @@ func TestResolve(t *testing.T) {
 // TestNameOfSeveralAddresses stands for one of IPv4, if it has one that can be reached: a listener at the name is there.
 func TestNameOfSeveralAddresses(t *testing.T) {
 	six, four, mapped := netip.MustParseAddr("::1"), netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::ffff:127.0.0.1")
-	any := func(netip.Addr) bool { return true }
-	require.Equal(t, four, favorite([]netip.Addr{six, four}, any))
-	require.Equal(t, four, favorite([]netip.Addr{six, mapped}, any))
-	require.Equal(t, six, favorite([]netip.Addr{six}, any))
-	require.Equal(t, six, favorite([]netip.Addr{six, four}, netip.Addr.Is6), "a host without IPv4")
-	require.Equal(t, four, favorite([]netip.Addr{four, six}, func(netip.Addr) bool { return false }), "the error tells of the first one")
+	reaches := func(is func(netip.Addr) bool) func(netip.Addr) (netip.Addr, error) {
+		return func(to netip.Addr) (netip.Addr, error) {
+			if is(to) {
+				return to, nil
+			}
+			return netip.Addr{}, os.NewSyscallError("connect", syscall.ENETUNREACH)
+		}
+	}
+	for _, c := range []struct {
+		ips  []netip.Addr
+		is   func(netip.Addr) bool
+		want netip.Addr
+		what string
+	}{
+		{[]netip.Addr{six, four}, netip.Addr.IsValid, four, "IPv4 first"},
+		{[]netip.Addr{six, mapped}, netip.Addr.IsValid, four, "also where the resolver says it in IPv6"},
+		{[]netip.Addr{six}, netip.Addr.IsValid, six, "no IPv4"},
+		{[]netip.Addr{six, four}, netip.Addr.Is6, six, "a host without IPv4"},
+		{[]netip.Addr{four, six}, func(netip.Addr) bool { return false }, four, "the error tells of the first one"},
+	} {
+		ip, err := favorite(c.ips, reaches(c.is))
+		require.NoError(t, err, c.what)
+		require.Equal(t, c.want, ip, c.what)
+	}
+	_, err := favorite([]netip.Addr{six, four}, func(netip.Addr) (netip.Addr, error) {
+		return netip.Addr{}, os.NewSyscallError("socket", syscall.EMFILE)
+	})
+	require.ErrorIs(t, err, syscall.EMFILE, "it is not known that the first one of IPv4 cannot be reached")
 }

@@ -3,9 +3,7 @@ package sctpkernel
 import (
 	"context"
 	"net"
-	"os"
 	"slices"
-	"syscall"
 
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
@@ -72,9 +70,9 @@ func (c *Client) connect(ctx context.Context, to Addr) (*association, error) {
 func sources(to Addr) (Addr, error) {
 	var from Addr
 	for _, ip := range to.IPs {
-		s, ok := sctp.Source(ip)
-		if !ok {
-			return Addr{}, os.NewSyscallError("connect", syscall.ENETUNREACH)
+		s, err := sctp.Source(ip)
+		if err != nil {
+			return Addr{}, err
 		}
 		if !slices.Contains(from.IPs, s) {
 			from.IPs = append(from.IPs, s)

@@ -147,9 +147,9 @@ func (h *handshake) await(ctx context.Context, late <-chan time.Time, none <-cha
 
 // associate makes an association with the peer at to, on a socket of its own.
 func associate(ctx context.Context, cfg Config, to Addr, o owner) (*association, error) {
-	from, ok := sctp.Source(to.UDP.Addr())
-	if !ok {
-		return nil, &net.OpError{Op: "dial", Net: Network, Addr: to, Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}
+	from, err := sctp.Source(to.UDP.Addr())
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: Network, Addr: to, Err: err}
 	}
 	e, err := newEndpoint(ctx, cfg, "udp", netip.AddrPortFrom(from, 0).String(), 0)
 	if err != nil {

@@ -23,7 +23,7 @@ func packetSize(to netip.Addr) int {
 		header = ip6HeaderSize + udpHeaderSize
 	}
 	mtu := minPath
-	if from, ok := sctp.Source(to); ok {
+	if from, err := sctp.Source(to); err == nil { // otherwise the packets are small
 		mtu = max(mtu, interfaceMTU(from))
 	}
 	return min(mtu-header, maxPacket) &^ 3
