@@ -137,17 +137,21 @@ func (e *endpoint) readFrom(b []byte) (int, way, error) {
 }
 
 // send sends a packet. If that fails the packet is lost.
-func (e *endpoint) send(p []byte, d destination) {
+func (e *endpoint) send(p []byte, d destination) { _ = e.trySend(p, d) }
+
+// trySend is send, and says why the packet is lost.
+func (e *endpoint) trySend(p []byte, d destination) (err error) {
 	raceorder.Send()
 	u, ok := e.pc.(*net.UDPConn)
 	switch {
 	case !ok:
-		_, _ = e.pc.WriteTo(p, net.UDPAddrFromAddrPort(d.to))
+		_, err = e.pc.WriteTo(p, net.UDPAddrFromAddrPort(d.to))
 	case d.oob == nil:
-		_, _ = u.WriteToUDPAddrPort(p, d.to)
+		_, err = u.WriteToUDPAddrPort(p, d.to)
 	default:
-		_, _, _ = u.WriteMsgUDPAddrPort(p, d.oob, d.to)
+		_, _, err = u.WriteMsgUDPAddrPort(p, d.oob, d.to)
 	}
+	return err
 }
 
 // sort finds the association of a valid packet by the tag that we gave to its peer: a sender

@@ -107,21 +107,33 @@ func (h *handshake) destination() destination { return destination{to: h.peer.ud
 func (h *handshake) ports() ports { return ports{h.e.addr.Port, h.peer.port} }
 
 // exchange sends a packet, again and again, until the answer to it has come, or word that
-// none will.
+// none will. A packet that could not be sent is like one that was lost on the way: the next one may leave.
 func (h *handshake) exchange(ctx context.Context, p []byte, none <-chan struct{}, answer byte) (chunk, error) {
 	sent, retry := time.Now(), firstRetry
+	var unsent error
 	for range handshakes {
-		h.e.send(p, h.destination())
+		unsent = h.e.trySend(p, h.destination())
 		late := time.NewTimer(retry)
 		c, err := h.await(ctx, late.C, none, answer)
 		late.Stop()
 		h.rtt = time.Since(sent)
+		if err != nil && ctx.Err() != nil {
+			err = unanswered(err, unsent)
+		}
 		if c != nil || err != nil {
 			return c, err
 		}
 		retry = min(2*retry, lastRetry)
 	}
-	return nil, os.NewSyscallError("connect", syscall.ETIMEDOUT)
+	return nil, unanswered(os.NewSyscallError("connect", syscall.ETIMEDOUT), unsent)
+}
+
+// unanswered is err, which tells that no answer has come in time, with the reason why the last packet was not sent, if it was not.
+func unanswered(err, unsent error) error {
+	if unsent == nil {
+		return err
+	}
+	return fmt.Errorf("%w, and the last packet could not be sent: %w", err, unsent)
 }
 
 // await returns the chunk of this kind, nil when it is late.

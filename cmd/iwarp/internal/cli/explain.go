@@ -112,7 +112,7 @@ var causes = []cause{
 	{isForeign, Unconnected, "the peer is no iWARP: check the address and the port, and that %s runs there"},
 	{oneOf(syscall.ECONNREFUSED), Unconnected, "nothing listens there: check the address and the port, or start the server (%s)"},
 	{oneOf(syscall.EHOSTUNREACH, syscall.ENETUNREACH), Unconnected, "check the address and the route to it"},
-	{oneOf(syscall.EACCES, syscall.EPERM, fs.ErrPermission), Failed, "this user may not: check the rights, or use a port from 1024 on"},
+	{oneOf(syscall.EACCES, syscall.EPERM, fs.ErrPermission), Failed, "this user may not, or a firewall of this host forbids it: check the rights, or use a port from 1024 on"},
 	{oneOf(context.DeadlineExceeded), Unconnected, noAnswer}, // what was waited for too long is closed then: it was not the peer
 	{isEnd, Unconnected, "the peer has ended the connection: look whether %s still runs there"},
 	{isTimeout, Unconnected, noAnswer},
