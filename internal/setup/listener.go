@@ -36,6 +36,11 @@ func (m *Manager) Listen(ctx context.Context, network, addr string, cfg ListenCo
 	if err != nil {
 		return nil, listenError(transport.Exhausted(err))
 	}
+	return m.listen(src, cfg)
+}
+
+// listen takes the connections of a source.
+func (m *Manager) listen(src source, cfg ListenConfig) (*Listener, error) {
 	l := &Listener{manager: m, source: src, arrived: make(chan *Request, cfg.MaxHalfOpen)}
 	l.opening.init(cfg.MaxHalfOpen)
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
@@ -123,7 +128,7 @@ func (l *Listener) run() {
 			l.pause()
 			continue
 		}
-		l.setOutage(nil)
+		l.setOutage(transport.Exhausted(l.source.Outage()))
 		ctx, cancel := context.WithCancelCause(l.ctx)
 		complete := func() {}
 		if !l.source.complete() {

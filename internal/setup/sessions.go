@@ -24,6 +24,7 @@ type sessionClient interface {
 type sessionListener interface {
 	Addr() net.Addr
 	Accept() (*sctp.Request, error)
+	Outage() error
 	Close()
 	Over() bool
 	End()

@@ -18,6 +18,8 @@ type source interface {
 	Close() error
 	// accept waits for the next connection. What it returns goes on with its set-up.
 	accept() (opening, error)
+	// Outage is why new peers cannot be taken now, although accept has returned what an old one has asked for; nil if they can.
+	Outage() error
 	// complete tells that what accept returns has asked already, so that it is never given
 	// up for another one. It waits where it is until there is a place for it.
 	complete() bool
@@ -53,6 +55,8 @@ type connections struct {
 }
 
 func (s *connections) complete() bool { return false }
+
+func (s *connections) Outage() error { return nil }
 
 func (s *connections) accept() (opening, error) {
 	c, err := s.Accept()

@@ -11,14 +11,16 @@ import (
 type Backlog struct {
 	requests chan *Request
 	closed   chan struct{}
+	failed   chan struct{} // has an element where an outage has begun that Accept has not told of
 
-	mu   sync.Mutex // held where requests are put in, and by Close
-	over bool
+	mu     sync.Mutex // held where requests are put in, and by Close
+	over   bool
+	outage error
 }
 
 // NewBacklog makes one for so many sessions, one at least.
 func NewBacklog(n int) *Backlog {
-	return &Backlog{requests: make(chan *Request, max(n, 1)), closed: make(chan struct{})}
+	return &Backlog{requests: make(chan *Request, max(n, 1)), closed: make(chan struct{}), failed: make(chan struct{}, 1)}
 }
 
 // Ask reads what a peer asks for on s, as [ReadRequest] does. Where too many sessions wait
@@ -44,13 +46,40 @@ func (b *Backlog) put(r *Request) bool {
 	}
 }
 
-// Accept returns the next session that a peer asks for.
+// SetOutage is for the back end: err is why no new association of a peer can be taken now, nil if they can.
+func (b *Backlog) SetOutage(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil && b.outage == nil {
+		select {
+		case b.failed <- struct{}{}:
+		default:
+		}
+	}
+	b.outage = err
+}
+
+// Outage is why no new association of a peer can be taken now, nil if they can. Sessions may come on those that there are.
+func (b *Backlog) Outage() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.outage
+}
+
+// Accept returns the next session that a peer asks for. Where an outage begins it returns the reason once, unless the outage has
+// ended by then: see [Backlog.Outage]. After Close the error matches net.ErrClosed.
 func (b *Backlog) Accept() (*Request, error) {
-	select {
-	case r := <-b.requests:
-		return r, nil
-	case <-b.closed:
-		return nil, net.ErrClosed
+	for {
+		select {
+		case r := <-b.requests:
+			return r, nil
+		case <-b.closed:
+			return nil, net.ErrClosed
+		case <-b.failed:
+			if err := b.Outage(); err != nil {
+				return nil, err
+			}
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,4 +189,41 @@ func backlogOfOne(t *testing.T, b *Backlog) {
 	ask().wantSent(t, "17 0000 0004")
 	_, err = b.Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+// TestBacklogTellsOfAnOutage once, and of none that is over; sessions still come.
+func TestBacklogTellsOfAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBacklog(1)
+		b.SetOutage(syscall.EMFILE)
+		b.SetOutage(nil)
+		require.NoError(t, b.Outage())
+		ask := func() {
+			f := newFake()
+			f.says(17, "0000 0001")
+			b.Ask(t.Context(), f)
+		}
+		wants := func() {
+			t.Helper()
+			r, err := b.Accept()
+			require.NoError(t, err)
+			r.Close()
+		}
+		ask()
+		wants()
+		for range 2 {
+			b.SetOutage(syscall.EMFILE)
+			b.SetOutage(syscall.ENFILE)
+			_, err := b.Accept()
+			require.Equal(t, syscall.ENFILE, err)
+			b.SetOutage(syscall.ENFILE)
+			ask()
+			wants()
+			require.Equal(t, syscall.ENFILE, b.Outage())
+			b.SetOutage(nil)
+		}
+		require.True(t, b.Close())
+		_, err := b.Accept()
+		require.ErrorIs(t, err, net.ErrClosed)
+	})
 }

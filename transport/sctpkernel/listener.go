@@ -54,8 +54,13 @@ func (l *Listener) listen(ctx context.Context, addr string) error {
 // Addr is an [Addr].
 func (l *Listener) Addr() net.Addr { return l.addr }
 
-// Accept returns the next session that a peer asks for.
+// Accept returns the next session that a peer asks for. Where an outage begins it returns the reason once: see [Listener.Outage]. After
+// Close the error matches net.ErrClosed.
 func (l *Listener) Accept() (*sctp.Request, error) { return l.backlog.Accept() }
+
+// Outage is why no association of a peer can be taken now, because the process has no file descriptor left for example; nil if they
+// can. It ends with the next one that is taken. Sessions may come on the associations that there are.
+func (l *Listener) Outage() error { return l.backlog.Outage() }
 
 // pause keeps a lasting error of accept, such as too many open files, from turning into a
 // busy loop.
@@ -65,14 +70,15 @@ const pause = 50 * time.Millisecond
 func (l *Listener) accept() {
 	for {
 		sock, err := l.sock.accept()
-		switch {
-		case err == nil:
-			l.add(sock)
-		case l.backlog.Closed():
+		if err != nil && l.backlog.Closed() {
 			return
-		default:
-			time.Sleep(pause)
 		}
+		l.backlog.SetOutage(err)
+		if err != nil {
+			time.Sleep(pause)
+			continue
+		}
+		l.add(sock)
 	}
 }
 

@@ -5,9 +5,13 @@ package sctpkernel
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/internal/testproc"
+	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 // TestSocketThatTheRuntimeCannotWatch is none: one that waited for it would look again and again. A plain file is refused as
@@ -18,4 +22,38 @@ func TestSocketThatTheRuntimeCannotWatch(t *testing.T) {
 	_, err = newSocket(fd)
 	require.ErrorContains(t, err, "epoll_ctl")
 	require.ErrorIs(t, unix.Close(fd), unix.EBADF, "it is closed")
+}
+
+// TestListenerThatCanTakeNoAssociation tells why, until it takes one again. A stream socket stands for that of SCTP, which the
+// kernel may not have.
+func TestListenerThatCanTakeNoAssociation(t *testing.T) {
+	if !testproc.Alone(t) {
+		return
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrUnix{})) // the kernel chooses an address
+	require.NoError(t, unix.Listen(fd, 1))
+	at, err := unix.Getsockname(fd)
+	require.NoError(t, err)
+	peer, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	sock, err := newSocket(fd)
+	require.NoError(t, err)
+
+	var had unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &had))
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: had.Max}))
+	l := &Listener{sock: sock, backlog: sctp.NewBacklog(1), open: make(map[*association]struct{})}
+	l.running.Go(l.accept)
+	defer l.End()
+	require.Eventually(t, func() bool { return l.Outage() != nil }, 10*time.Second, time.Millisecond)
+	require.ErrorIs(t, l.Outage(), unix.EMFILE)
+	_, err = l.Accept()
+	require.ErrorIs(t, err, unix.EMFILE)
+
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &had))
+	require.NoError(t, unix.Connect(peer, at))
+	require.NoError(t, unix.Close(peer))
+	require.Eventually(t, func() bool { return l.Outage() == nil }, 10*time.Second, time.Millisecond)
 }

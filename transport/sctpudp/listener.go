@@ -56,8 +56,12 @@ func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listene
 // Addr is an [Addr].
 func (l *Listener) Addr() net.Addr { return l.e.addr }
 
-// Accept returns the next session that a peer asks for.
+// Accept returns the next session that a peer asks for. Where an outage begins it returns the reason once: see [Listener.Outage]. After
+// Close the error matches net.ErrClosed.
 func (l *Listener) Accept() (*sctp.Request, error) { return l.backlog.Accept() }
+
+// Outage is why nothing of any peer can be read now, nil if it can. It ends with the next packet that is read.
+func (l *Listener) Outage() error { return l.backlog.Outage() }
 
 // Close takes no more sessions, and refuses those that Accept has not returned. The
 // others go on; the socket is closed when the last of them has ended.

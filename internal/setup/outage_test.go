@@ -1,0 +1,96 @@
+package setup
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+// An outage is that of a sessionListener. Sessions come nevertheless.
+type outage struct {
+	sessionListener
+	begins chan error // what Accept returns before the first session
+	over   atomic.Bool
+}
+
+func (o *outage) Accept() (*sctp.Request, error) {
+	if err, ok := <-o.begins; ok {
+		return nil, err
+	}
+	return o.sessionListener.Accept()
+}
+
+func (o *outage) Outage() error {
+	if o.over.Load() {
+		return nil
+	}
+	return syscall.EMFILE
+}
+
+// lines are those of a log.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+func (l lines) wants(t *testing.T, text string) {
+	t.Helper()
+	select {
+	case line := <-l:
+		require.Contains(t, line, text)
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "nothing is logged", text)
+	}
+}
+
+// TestOutageOverSCTP is logged and told as over TCP. A session on an association that is there does not end it.
+func TestOutageOverSCTP(t *testing.T) {
+	m, log := newManager(t), make(lines, 10)
+	m.cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+	cfg, err := m.Complete(nil)
+	require.NoError(t, err)
+	src, err := m.source(someTime(t), SCTPUDP, "127.0.0.1:0", cfg)
+	require.NoError(t, err)
+	o := &outage{sessionListener: src.(*sessions).sessionListener, begins: make(chan error, 1)}
+	o.begins <- syscall.EMFILE
+	close(o.begins)
+	src.(*sessions).sessionListener = o
+	l, err := m.listen(src, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+
+	log.wants(t, "no connection can be taken")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = l.Accept(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, transport.ErrExhausted)
+
+	connects := func() {
+		t.Helper()
+		own, _ := local(t)
+		dialled := make(chan error, 1)
+		go func() { dialled <- m.Dial(someTime(t), SCTPUDP, l.Addr().String(), own) }()
+		q, err := l.Accept(someTime(t))
+		require.NoError(t, err)
+		theirs, _ := local(t)
+		require.NoError(t, q.Accept(someTime(t), theirs))
+		require.NoError(t, <-dialled)
+	}
+	connects()
+	require.Empty(t, log, "it lasts")
+	o.over.Store(true)
+	connects()
+	log.wants(t, "connections can be taken again")
+	require.Empty(t, log)
+}
