@@ -44,6 +44,7 @@ type endpoint struct {
 	addr         Addr
 	unassociated func(p []byte, w way)
 	refused      func(quoted []byte) // a packet has found no port; nil: that does not matter
+	outage       func(err error)     // nothing can be read; nil: it can again
 	oob          []byte              // for the address to which a packet was sent; nil: there is but one
 
 	mu      sync.Mutex
@@ -59,8 +60,12 @@ type peer struct {
 	port uint16
 }
 
-// errorPause is how long the reader pauses after an error of the socket.
-const errorPause = time.Millisecond
+const (
+	// errorPause is how long the reader pauses after an error of the socket.
+	errorPause = time.Millisecond
+	// outageErrors is how many errors, one after the other, are no longer those of single packets.
+	outageErrors = 100
+)
 
 // A buffered socket can have larger buffers: a net.UDPConn, or a type that embeds one.
 type buffered interface {
@@ -81,7 +86,7 @@ func newEndpoint(ctx context.Context, cfg Config, network, address string, port 
 		enlarge(b)
 	}
 	e := &endpoint{
-		cfg: cfg, pc: pc, addr: addrOf(pc.LocalAddr(), port),
+		cfg: cfg, pc: pc, addr: addrOf(pc.LocalAddr(), port), outage: func(error) {},
 		byTag: make(map[uint32]*association), byPeer: make(map[peer]*association),
 	}
 	if _, ok := pc.(*net.UDPConn); ok && e.addr.UDP.Addr().IsUnspecified() && hearAddresses(pc) {
@@ -97,10 +102,17 @@ var packets = sync.Pool{New: func() any { return new([maxPacket]byte) }}
 
 // read hands each packet to its association, or to unassociated, until the socket is closed.
 func (e *endpoint) read() {
+	failures := 0 // one after the other
 	for {
 		buf := packets.Get().(*[maxPacket]byte)
 		n, w, err := e.readFrom(buf[:])
 		raceorder.Receive()
+		if err == nil {
+			if failures >= outageErrors {
+				e.outage(nil)
+			}
+			failures = 0
+		}
 		switch {
 		case err == nil && valid(buf[:n]):
 			if e.sort(buf, n, w) {
@@ -112,6 +124,9 @@ func (e *endpoint) read() {
 		case err != nil: // of one packet, such as ICMP tells of: nothing to end for, nor to spin
 			if e.refused != nil {
 				refusals(e.pc, e.refused)
+			}
+			if failures++; failures == outageErrors {
+				e.outage(err)
 			}
 			time.Sleep(errorPause)
 		}

@@ -538,7 +538,7 @@ func (b *broken) ReadFrom([]byte) (int, net.Addr, error) {
 func TestBrokenSocketIsNotSpunOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &broken{void: newVoid()}
-		e := &endpoint{pc: b, byTag: make(map[uint32]*association), byPeer: make(map[peer]*association)}
+		e := &endpoint{pc: b, outage: func(error) {}, byTag: make(map[uint32]*association), byPeer: make(map[peer]*association)}
 		e.start()
 		time.Sleep(100 * errorPause)
 		require.NoError(t, b.Close())

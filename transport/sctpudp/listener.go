@@ -48,7 +48,7 @@ func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listene
 	}
 	l := &Listener{e: e, secret: newSecret(), backlog: sctp.NewBacklog(backlog), limit: 4 * max(backlog, 1)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	e.unassociated = l.handshakePacket
+	e.unassociated, e.outage = l.handshakePacket, l.backlog.SetOutage
 	e.start()
 	return l, nil
 }

@@ -1,0 +1,67 @@
+package sctpudp
+
+import (
+	"context"
+	"math"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A deafEnd is a socket that fails to read, deaf times.
+type deafEnd struct {
+	net.PacketConn
+	deaf atomic.Int64
+}
+
+func (e *deafEnd) ReadFrom(p []byte) (int, net.Addr, error) {
+	if e.deaf.Load() > 0 {
+		e.deaf.Add(-1)
+		return 0, nil, syscall.ENOMEM
+	}
+	return e.PacketConn.ReadFrom(p)
+}
+
+// TestListenerThatCanReadNothing tells why, until it reads something. Single errors are those of packets, and not told.
+func TestListenerThatCanReadNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wire := &cable{ends: make(map[netip.AddrPort]*cableEnd)}
+		deaf := new(deafEnd)
+		deaf.deaf.Store(outageErrors - 1)
+		l, err := Listen(t.Context(), Config{ListenPacket: func(ctx context.Context, network, address string) (_ net.PacketConn, err error) {
+			deaf.PacketConn, err = wire.listen(ctx, network, address)
+			return deaf, err
+		}}, "127.0.0.1:0", 1)
+		require.NoError(t, err)
+		defer l.End()
+		defer deaf.deaf.Store(0)
+		c := NewClient(Config{ListenPacket: wire.listen})
+		defer c.Close()
+		opens := func() {
+			t.Helper()
+			s, err := c.Open(t.Context(), l.Addr().String())
+			require.NoError(t, err)
+			s.Release(true)
+		}
+		opens()
+		require.NoError(t, l.Outage())
+
+		deaf.deaf.Store(math.MaxInt64) // from the next read on
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = c.Open(ctx, l.Addr().String())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, syscall.ENOMEM, l.Outage())
+		_, err = l.Accept()
+		require.Equal(t, syscall.ENOMEM, err)
+		deaf.deaf.Store(0)
+		opens()
+		require.NoError(t, l.Outage())
+	})
+}
