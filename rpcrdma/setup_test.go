@@ -123,9 +123,9 @@ func TestRPR_3_Depths(t *testing.T) {
 
 // TestRPR_3_AnORDAboveThatOfTheRNIC is as many as the RNIC allows, and no connection fails because of it.
 func TestRPR_3_AnORDAboveThatOfTheRNIC(t *testing.T) {
-	for _, wish := range []int{math.MaxInt, 1025} {
+	for _, ord := range []int{math.MaxInt, 1025} {
 		bubble(t, func(t *testing.T) {
-			c := newHost(t, "pipe", Config{QP: iwarp.QPConfig{ORD: wish}}).connect(linux)
+			c := newHost(t, "pipe", Config{QP: iwarp.QPConfig{ORD: ord}}).connect(linux)
 			require.Equal(t, 1024, c.conn.cfg.QP.ORD)
 			require.Equal(t, 128, c.conn.qp.ORD(), "the IRD of the client")
 		})

@@ -29,7 +29,7 @@ func (s *epollSet) open() error {
 	}
 	file := os.NewFile(uintptr(fd), "epoll")
 	raw, err := file.SyscallConn()
-	if err == nil { // NewFile says nothing if the runtime could not register the set: nobody can wait for it then
+	if err == nil { // NewFile says nothing if the runtime could not register the set: no goroutine can wait for it then
 		err = os.NewSyscallError("epoll_ctl", file.SetReadDeadline(time.Time{}))
 	}
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// silence is how long an association with a silent peer takes to end.
-const silence = 500 * time.Millisecond
+// endTime is how long an association with a silent peer takes to end.
+const endTime = 500 * time.Millisecond
 
 type slowListener struct{ sessionListener }
 
-func (slowListener) End() { time.Sleep(silence) }
+func (slowListener) End() { time.Sleep(endTime) }
 
 type slowClient struct{ sessionClient }
 
-func (slowClient) Close() { time.Sleep(silence) }
+func (slowClient) Close() { time.Sleep(endTime) }
 
 // TestManagerEndsItsAssociationsTogether: silent peers of many listeners take no longer than one.
 func TestManagerEndsItsAssociationsTogether(t *testing.T) {
@@ -28,6 +28,6 @@ func TestManagerEndsItsAssociationsTogether(t *testing.T) {
 		}
 		began := time.Now()
 		m.Close()
-		require.Equal(t, silence, time.Since(began))
+		require.Equal(t, endTime, time.Since(began))
 	})
 }

@@ -34,7 +34,7 @@ type socket struct {
 func newSocket(fd int) (*socket, error) {
 	f := os.NewFile(uintptr(fd), Network)
 	raw, err := f.SyscallConn()
-	if err == nil { // NewFile says nothing if the runtime could not register the socket: nobody can wait for it then
+	if err == nil { // NewFile says nothing if the runtime could not register the socket: no goroutine can wait for it then
 		err = os.NewSyscallError("epoll_ctl", f.SetReadDeadline(time.Time{}))
 	}
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A deafEnd is a socket that fails to read, deaf times.
-type deafEnd struct {
+// A failingSocket is a socket whose reads fail as often as failures says.
+type failingSocket struct {
 	net.PacketConn
-	deaf atomic.Int64
+	failures atomic.Int64
 }
 
-func (e *deafEnd) ReadFrom(p []byte) (int, net.Addr, error) {
-	if e.deaf.Load() > 0 {
-		e.deaf.Add(-1)
+func (e *failingSocket) ReadFrom(p []byte) (int, net.Addr, error) {
+	if e.failures.Load() > 0 {
+		e.failures.Add(-1)
 		return 0, nil, syscall.ENOMEM
 	}
 	return e.PacketConn.ReadFrom(p)
@@ -32,15 +32,15 @@ func (e *deafEnd) ReadFrom(p []byte) (int, net.Addr, error) {
 func TestListenerThatCanReadNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wire := &cable{ends: make(map[netip.AddrPort]*cableEnd)}
-		deaf := new(deafEnd)
-		deaf.deaf.Store(outageErrors - 1)
+		sock := new(failingSocket)
+		sock.failures.Store(outageErrors - 1)
 		l, err := Listen(t.Context(), Config{ListenPacket: func(ctx context.Context, network, address string) (_ net.PacketConn, err error) {
-			deaf.PacketConn, err = wire.listen(ctx, network, address)
-			return deaf, err
+			sock.PacketConn, err = wire.listen(ctx, network, address)
+			return sock, err
 		}}, "127.0.0.1:0", 1)
 		require.NoError(t, err)
 		defer l.End()
-		defer deaf.deaf.Store(0)
+		defer sock.failures.Store(0)
 		c := NewClient(Config{ListenPacket: wire.listen})
 		defer c.Close()
 		opens := func() {
@@ -52,7 +52,7 @@ func TestListenerThatCanReadNothing(t *testing.T) {
 		opens()
 		require.NoError(t, l.Outage())
 
-		deaf.deaf.Store(math.MaxInt64) // from the next read on
+		sock.failures.Store(math.MaxInt64) // from the next read on
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err = c.Open(ctx, l.Addr().String())
@@ -60,7 +60,7 @@ func TestListenerThatCanReadNothing(t *testing.T) {
 		require.Equal(t, syscall.ENOMEM, l.Outage())
 		_, err = l.Accept()
 		require.Equal(t, syscall.ENOMEM, err)
-		deaf.deaf.Store(0)
+		sock.failures.Store(0)
 		opens()
 		require.NoError(t, l.Outage())
 	})
