@@ -16,8 +16,8 @@
 // The series ARB, CONN, LINK and LIT are about no requirement: their numbers are the functions of package
 // qpconn, those of its arbiter and those of the rest, and of the connections of package rma, and the groups of
 // programs of package litmus. The series META is about no requirement either: the random programs of
-// internal/metamorphic must notice its defects. Those of the series FLT are noticed by tests of damaged connections, and of
-// misuse; those of FUZZ by fuzz targets, from their seeds; those of SIW are of what is there because of Linux's siw alone.
+// internal/metamorphic must notice its defects. Those of the series FLT are noticed by tests of damaged connections, of
+// misuse, and of system calls that fail; those of FUZZ by fuzz targets, from their seeds; those of SIW are of what is there because of Linux's siw alone.
 // Those of the series MET are of what is counted, exported, traced and logged, and those of DMP of what iwarp dump decodes. The numbers of the series ATK are the rows of docs/attacks.md.
 //
 // A requirement that no one-line mistake can break has a block of one line instead:
