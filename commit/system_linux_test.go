@@ -136,7 +136,7 @@ func TestCMT_13_EveryCallThatMakesAFileMayFail(t *testing.T) {
 	}
 }
 
-// once has the first call that begins like call fail with err.
+// once makes the first call whose text begins with call fail with err.
 func once(call string, err error) func(string) error {
 	return func(c string) error {
 		if !strings.HasPrefix(c, call) {

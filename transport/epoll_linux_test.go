@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/testproc"
 )
 
-// refuseRegistrations has the kernel refuse each further descriptor that the runtime's poller is to watch, as it does where the
+// refuseRegistrations makes the kernel refuse each further descriptor that the runtime's poller is to watch, as it does where the
 // user has no epoll watch left. runtimeSet is the descriptor of that poller's epoll set.
 func refuseRegistrations(t *testing.T, runtimeSet int) {
 	t.Helper()

@@ -156,7 +156,7 @@ var table = map[string]rule{
 	"internal/sealtest":   {ours: []string{"transport"}},
 	// It runs a test in a process of its own.
 	"internal/testproc": {third: []string{"github.com/stretchr/testify"}},
-	// Its tests have the calls fail that it makes.
+	// Its tests make its calls fail.
 	"internal/fsync": {tests: []string{"internal/sysfail"}, third: []string{"golang.org/x/sys"}},
 	// It has system calls fail.
 	"internal/sysfail": {third: []string{"golang.org/x/sys"}},

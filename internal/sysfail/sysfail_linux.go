@@ -1,4 +1,4 @@
-// Package sysfail has system calls fail, in tests.
+// Package sysfail makes system calls fail, in tests.
 package sysfail
 
 import (
@@ -37,7 +37,7 @@ func Run(t *testing.T, no unix.Errno, f func() error, calls ...uint32) error {
 	}
 }
 
-// filter has the kernel answer calls of this thread with no.
+// filter makes the kernel answer calls of this thread with no.
 func filter(no unix.Errno, calls []uint32) error {
 	program := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}} // the number of the call
 	for _, call := range calls {
