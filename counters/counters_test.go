@@ -55,12 +55,13 @@ func TestSumsOfQPs(t *testing.T) {
 
 // TestSumsOfWaitsDoNotGoBack: they are the longest Duration where they would be longer.
 func TestSumsOfWaitsDoNotGoBack(t *testing.T) {
-	sum := QP{ReadWaitTime: math.MaxInt64 - time.Hour}
+	const most = time.Duration(math.MaxInt64)
+	sum := QP{ReadWaitTime: most - time.Hour}
 	sum.Add(&QP{ReadWaitTime: time.Hour - 1})
-	require.EqualValues(t, math.MaxInt64-1, sum.ReadWaitTime)
+	require.Equal(t, most-1, sum.ReadWaitTime)
 	for range 2 {
 		sum.Add(&QP{ReadWaitTime: time.Hour})
-		require.EqualValues(t, math.MaxInt64, sum.ReadWaitTime)
+		require.Equal(t, most, sum.ReadWaitTime)
 	}
 }
 
