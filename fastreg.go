@@ -60,9 +60,9 @@ func (qp *QP) fillRegister(r *rdmap.Request, wr *SendWR, known []int64) error {
 	}
 	var err error
 	if wr.Buffer != nil {
-		r.Enable, err = mr.fast.PrepareSized(wr.Buffer, known[0], wr.Access, wr.Remote.TO, wr.Key)
+		r.Enable, err = mr.fast.PrepareBuffer(wr.Buffer, known[0], wr.Access, wr.Remote.TO, wr.Key)
 	} else {
-		r.Enable, err = mr.fast.PrepareKey(wr.Memory, wr.Access, wr.Remote.TO, wr.Key)
+		r.Enable, err = mr.fast.Prepare(wr.Memory, wr.Access, wr.Remote.TO, wr.Key)
 	}
 	return prepareError(wr.Op, err)
 }

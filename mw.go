@@ -103,6 +103,6 @@ func (qp *QP) fillBind(r *rdmap.Request, wr *SendWR) error {
 	}
 	r.Spans = append(r.Spans, stag.Span{Region: s.MR.region(), Off: uint64(s.Off)})
 	var err error
-	r.Enable, err = wr.MW.window.PrepareKey(s.Len, wr.Access, wr.Remote.TO, wr.Key)
+	r.Enable, err = wr.MW.window.Prepare(s.Len, wr.Access, wr.Remote.TO, wr.Key)
 	return prepareError(wr.Op, err)
 }

@@ -370,7 +370,7 @@ func TestCMT_45_FollowOnToABuffer(t *testing.T) {
 				if window {
 					w, err := c.table.AllocateWindow(alice.PD)
 					require.NoError(t, err)
-					bound, err := w.Prepare(32, stag.RemoteWrite, 0)
+					bound, err := w.Prepare(32, stag.RemoteWrite, 0, nil)
 					require.NoError(t, err)
 					require.NoError(t, c.table.Bind(alice, new(stag.Windows), bound, r, 8))
 					at = part(bound, 8, 8)

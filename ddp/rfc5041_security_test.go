@@ -74,7 +74,7 @@ func TestDDP_81_RangeValidityAndStreamAreSetAndRevoked(t *testing.T) {
 	require.NoError(t, err)
 	enable := func(octets []byte, base uint64) stag.STag {
 		t.Helper()
-		r, err := allocated.Prepare(octets, rights, base)
+		r, err := allocated.Prepare(octets, rights, base, nil)
 		require.NoError(t, err)
 		require.NoError(t, c.table.Enable(alice, r))
 		return r.STag()
@@ -98,7 +98,7 @@ func TestDDP_81_RangeValidityAndStreamAreSetAndRevoked(t *testing.T) {
 	require.NoError(t, err)
 	bind := func(scope stag.Scope) stag.STag {
 		t.Helper()
-		w, err := window.Prepare(8, stag.RemoteWrite, 0x2000)
+		w, err := window.Prepare(8, stag.RemoteWrite, 0x2000, nil)
 		require.NoError(t, err)
 		require.NoError(t, c.table.Bind(scope, new(stag.Windows), w, lent, 0))
 		return w.STag()

@@ -16,7 +16,7 @@ const lendable = stag.LocalWrite | stag.MWBind
 // registerOf is the registration of mem under an STag that was allocated.
 func (c *conversation) registerOf(id uint64, b *stag.FastRegion, mem []byte) Request {
 	c.Helper()
-	r, err := b.Prepare(mem, stag.LocalWrite|stag.Remote, 0x1000)
+	r, err := b.Prepare(mem, stag.LocalWrite|stag.Remote, 0x1000, nil)
 	require.NoError(c, err)
 	return Request{ID: id, Kind: KindRegister, Enable: r}
 }
@@ -33,7 +33,7 @@ func (c *conversation) bindOf(id uint64, r *stag.Region, off uint64) Request {
 	c.Helper()
 	w, err := c.table.AllocateWindow(alice.PD)
 	require.NoError(c, err)
-	prepared, err := w.Prepare(8, stag.RemoteWrite, 0)
+	prepared, err := w.Prepare(8, stag.RemoteWrite, 0, nil)
 	require.NoError(c, err)
 	return Request{ID: id, Kind: KindBind, Enable: prepared, Spans: []stag.Span{{Region: r, Off: off}}}
 }
@@ -233,7 +233,7 @@ func TestRDMAP_56_InvalidatedUntilItIsEnabledAgain(t *testing.T) {
 			require.NoError(c, err)
 			on, _ := c.region(8, func(o *stag.Options) { o.Access = lendable })
 			return func(id uint64) Request {
-				r, err := w.Prepare(8, stag.RemoteWrite, 0x1000)
+				r, err := w.Prepare(8, stag.RemoteWrite, 0x1000, nil)
 				require.NoError(c, err)
 				return Request{ID: id, Kind: KindBind, Enable: r, Spans: []stag.Span{{Region: on}}}
 			}

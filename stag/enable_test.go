@@ -27,7 +27,7 @@ func (p *testPeer) window() *Window {
 // tryEnable prepares and enables.
 func (p *testPeer) tryEnable(b *FastRegion, mem []byte, a Access, base uint64) (*Region, error) {
 	p.t.Helper()
-	r, err := b.Prepare(mem, a, base)
+	r, err := b.Prepare(mem, a, base, nil)
 	require.NoError(p.t, err)
 	return r, p.table.Enable(p.scope, r)
 }
@@ -42,7 +42,7 @@ func (p *testPeer) enable(b *FastRegion, mem []byte, a Access, base uint64) *Reg
 // tryBind prepares a binding and binds it.
 func (p *testPeer) tryBind(w *Window, on *Region, off uint64, n int, a Access, base uint64) (*Region, error) {
 	p.t.Helper()
-	r, err := w.Prepare(n, a, base)
+	r, err := w.Prepare(n, a, base, nil)
 	require.NoError(p.t, err)
 	return r, p.table.Bind(p.scope, &p.windows, r, on, off)
 }
@@ -112,7 +112,7 @@ func TestVERBS_12_14_RegistrationIsRefused(t *testing.T) {
 		"a base that wraps":           {p.scope, mem, 0, ^uint64(0) - 15, errWrap},
 	} {
 		b := p.fastRegion(16, LocalWrite|RemoteWrite)
-		r, err := b.Prepare(c.mem, c.access, c.base)
+		r, err := b.Prepare(c.mem, c.access, c.base, nil)
 		require.NoError(t, err)
 		err = p.table.Enable(c.scope, r)
 		require.ErrorIs(t, err, c.err, expectation)
@@ -133,11 +133,11 @@ func TestVERBS_12_14_RegistrationIsRefused(t *testing.T) {
 	plain := p.register(8, everyRight, 0)
 	p.invalidate(plain)
 	require.ErrorIs(t, p.table.Enable(p.scope, plain), errNotPrepared, "what Register has made is not enabled again")
-	bound, err := p.window().Prepare(8, RemoteRead, 0)
+	bound, err := p.window().Prepare(8, RemoteRead, 0, nil)
 	require.NoError(t, err)
 	require.ErrorIs(t, p.table.Enable(p.scope, bound), errNotPrepared, "an MW is not registered")
 	other := newPeer(t)
-	r, err := other.fastRegion(8, 0).Prepare(mem[:8], 0, 0)
+	r, err := other.fastRegion(8, 0).Prepare(mem[:8], 0, 0, nil)
 	require.NoError(t, err)
 	require.ErrorIs(t, p.table.Enable(p.scope, r), errNotPrepared, "nor is the STag of another table")
 }
@@ -160,11 +160,11 @@ func TestPrepareNeedsRandomness(t *testing.T) {
 	p := newPeer(t)
 	p.table = scripted(0x00000100, 0x00000200)
 	b, w := p.fastRegion(8, 0), p.window()
-	_, err := b.Prepare(make([]byte, 8), 0, 0)
+	_, err := b.Prepare(make([]byte, 8), 0, 0, nil)
 	require.ErrorContains(t, err, "randomness")
-	_, err = w.Prepare(8, RemoteRead, 0)
+	_, err = w.Prepare(8, RemoteRead, 0, nil)
 	require.ErrorContains(t, err, "randomness")
-	_, err = b.PrepareBuffer(nil, 0, 0)
+	_, err = b.PrepareBuffer(nil, 0, 0, 0, nil)
 	require.ErrorContains(t, err, "no buffer")
 }
 
@@ -204,7 +204,7 @@ func TestVERBS_1_4_NextKey(t *testing.T) {
 			require.Greater(t, i-at, 128, "a key is not used again soon")
 		}
 		last[key] = i
-		r, err := b.PrepareKey(mem, everyRight, 0, &key)
+		r, err := b.Prepare(mem, everyRight, 0, &key)
 		require.NoError(t, err)
 		require.Equal(t, key, r.STag().Key())
 	}
@@ -228,9 +228,9 @@ func TestRevokedPreparationsAreNeverEnabled(t *testing.T) {
 	b, w := p.fastRegion(8, everyRight), p.window()
 	mem := make([]byte, 8)
 	on := p.register(8, lendable, 0)
-	early, err := b.Prepare(mem, everyRight, 0)
+	early, err := b.Prepare(mem, everyRight, 0, nil)
 	require.NoError(t, err)
-	earlyToo, err := w.Prepare(8, RemoteRead, 0)
+	earlyToo, err := w.Prepare(8, RemoteRead, 0, nil)
 	require.NoError(t, err)
 	require.NoError(t, b.Invalidate(context.Background()))
 	require.NoError(t, w.Invalidate(context.Background()))
@@ -239,17 +239,17 @@ func TestRevokedPreparationsAreNeverEnabled(t *testing.T) {
 
 	late := p.enable(b, mem, everyRight, 0)
 	p.wantAllowed("what comes after that does not", late)
-	queued, err := b.Prepare(mem, everyRight, 0)
+	queued, err := b.Prepare(mem, everyRight, 0, nil)
 	require.NoError(t, err)
 	require.NoError(t, b.Close(context.Background()))
 	require.NoError(t, b.Close(context.Background()), "closing again is no error")
 	require.NoError(t, w.Close(context.Background()))
 	p.wantRefused("Close ends it", late, InvalidSTag)
 	require.ErrorIs(t, p.table.Enable(p.scope, queued), errRevoked)
-	_, err = b.Prepare(mem, everyRight, 0)
+	_, err = b.Prepare(mem, everyRight, 0, nil)
 	require.ErrorIs(t, err, ErrInvalid, "and nothing can be prepared any more")
 	require.NoError(t, b.Invalidate(context.Background()))
-	_, err = b.Prepare(mem, everyRight, 0)
+	_, err = b.Prepare(mem, everyRight, 0, nil)
 	require.ErrorIs(t, err, ErrInvalid)
 	require.Equal(t, 1, p.table.Len(), "all is given back but the region")
 }
@@ -287,9 +287,9 @@ func TestVERBS_21_NothingIsRegisteredDuringAClose(t *testing.T) {
 		p := newPeer(t)
 		b, mem := p.fastRegion(8, everyRight), make([]byte, 8)
 		live := p.enable(b, mem, everyRight, 0)
-		early, err := b.Prepare(mem, everyRight, 0)
+		early, err := b.Prepare(mem, everyRight, 0, nil)
 		require.NoError(t, err)
-		last, err := b.Prepare(mem, everyRight, 0)
+		last, err := b.Prepare(mem, everyRight, 0, nil)
 		require.NoError(t, err)
 		live.Hold() // by an RDMA Read
 		closed := later(func() error { return b.Close(context.Background()) })
@@ -299,7 +299,7 @@ func TestVERBS_21_NothingIsRegisteredDuringAClose(t *testing.T) {
 		require.Equal(t, None, p.table.InvalidateSTag(p.scope, live.STag(), false))
 		require.NoError(t, p.table.Enable(p.scope, early))
 		require.Equal(t, InvalidSTag, p.try(early.STag(), RemoteWrite, 0, 1), "it is CLOSING")
-		_, err = b.Prepare(mem, everyRight, 0)
+		_, err = b.Prepare(mem, everyRight, 0, nil)
 		require.ErrorIs(t, err, ErrInvalid)
 		live.Release()
 		err, done = closed()
@@ -318,14 +318,14 @@ func TestNoWindowIsBoundDuringItsClose(t *testing.T) {
 		p := newPeer(t)
 		on, w := p.register(8, lendable, 0), p.window()
 		live := p.bind(w, on, 0, 8, RemoteWrite, 0)
-		early, err := w.Prepare(8, RemoteWrite, 0)
+		early, err := w.Prepare(8, RemoteWrite, 0, nil)
 		require.NoError(t, err)
 		require.True(t, live.Pin())
 		closed := later(func() error { return w.Close(context.Background()) })
 		_, done := closed()
 		require.False(t, done)
 		require.ErrorIs(t, p.table.Bind(p.scope, &p.windows, early, on, 0), errRevoked)
-		_, err = w.Prepare(8, RemoteWrite, 0)
+		_, err = w.Prepare(8, RemoteWrite, 0, nil)
 		require.ErrorIs(t, err, ErrInvalid)
 		live.Unpin()
 		err, done = closed()
@@ -344,9 +344,9 @@ func TestVERBS_21_PeersLoseAccessBeforeCloseWaits(t *testing.T) {
 		p := newPeer(t)
 		b, w, on := p.fastRegion(8, everyRight), p.window(), p.register(8, lendable, 0)
 		live, bound := p.enable(b, make([]byte, 8), everyRight, 0), p.bind(w, on, 0, 8, RemoteWrite, 0)
-		next, err := b.Prepare(make([]byte, 8), everyRight, 0)
+		next, err := b.Prepare(make([]byte, 8), everyRight, 0, nil)
 		require.NoError(t, err)
-		nextBound, err := w.Prepare(8, RemoteWrite, 0)
+		nextBound, err := w.Prepare(8, RemoteWrite, 0, nil)
 		require.NoError(t, err)
 		next.Queue().Hold()
 		nextBound.Queue().Hold()
@@ -361,7 +361,7 @@ func TestVERBS_21_PeersLoseAccessBeforeCloseWaits(t *testing.T) {
 		require.False(t, done, "and so is the bind")
 		require.Equal(t, InvalidSTag, p.try(live.STag(), RemoteWrite, 0, 1), "peers have lost access")
 		require.Equal(t, InvalidSTag, p.try(bound.STag(), RemoteWrite, 0, 1), "through the window, too")
-		_, err = b.Prepare(make([]byte, 8), everyRight, 0)
+		_, err = b.Prepare(make([]byte, 8), everyRight, 0, nil)
 		require.ErrorIs(t, err, ErrInvalid, "nothing else can be prepared")
 		cancel()
 		err, _ = first()
@@ -428,7 +428,7 @@ func TestVERBS_23_WindowThatIsBoundWhileCloseWaits(t *testing.T) {
 		require.True(t, done)
 		require.ErrorIs(t, err, ErrBound)
 		require.True(t, r.Valid())
-		_, err = b.Prepare(mem, lendable, 0)
+		_, err = b.Prepare(mem, lendable, 0, nil)
 		require.NoError(t, err)
 		require.NoError(t, w.Close(context.Background()))
 		require.NoError(t, b.Close(context.Background()))
@@ -446,13 +446,13 @@ func TestEnablesAllocateLittle(t *testing.T) {
 	p.bind(w, on, 0, 8, RemoteRead, 0)
 	require.NoError(t, w.Invalidate(context.Background()))
 	require.EqualValues(t, 1, testing.AllocsPerRun(100, func() {
-		r, _ := b.Prepare(mem, everyRight, 0)
+		r, _ := b.Prepare(mem, everyRight, 0, nil)
 		if p.table.Enable(p.scope, r) != nil || p.table.InvalidateSTag(p.scope, r.STag(), false) != None {
 			panic("not enabled")
 		}
 	}), "a registration is one Region")
 	require.EqualValues(t, 1, testing.AllocsPerRun(100, func() {
-		r, _ := w.Prepare(8, RemoteRead, 0)
+		r, _ := w.Prepare(8, RemoteRead, 0, nil)
 		if p.table.Bind(p.scope, &p.windows, r, on, 8) != nil || p.table.InvalidateSTag(p.scope, r.STag(), true) != None {
 			panic("not bound")
 		}
@@ -477,7 +477,7 @@ func TestVERBS_23_TwoClosesOfARegistrationThatABindOvertakes(t *testing.T) {
 		require.ErrorIs(t, err, ErrBound)
 		require.NoError(t, w.Close(context.Background()))
 		require.Equal(t, None, p.table.InvalidateSTag(p.scope, r.STag(), false))
-		next, err := b.Prepare(mem, lendable, 0)
+		next, err := b.Prepare(mem, lendable, 0, nil)
 		require.NoError(t, err)
 		next.Queue().Hold()
 		close(slow.resume)
@@ -509,7 +509,7 @@ func TestVERBS_23_CloseThatIsOvertakenByAnother(t *testing.T) {
 		require.ErrorIs(t, err, ErrBound)
 		require.NoError(t, w.Close(context.Background()))
 		require.Equal(t, None, p.table.InvalidateSTag(p.scope, r.STag(), false))
-		next, err := b.Prepare(mem, lendable, 0)
+		next, err := b.Prepare(mem, lendable, 0, nil)
 		require.NoError(t, err)
 		next.Queue().Hold()
 		third := later(func() error { return b.Close(context.Background()) })
@@ -537,7 +537,7 @@ func TestVERBS_23_RegistrationThatIsPostedAsABindStopsAClose(t *testing.T) {
 		b, w := p.fastRegion(8, lendable), p.window()
 		r := p.enable(b, make([]byte, 8), lendable, 0)
 		r.Hold() // by the Bind
-		next, err := b.Prepare(make([]byte, 8), lendable, 0)
+		next, err := b.Prepare(make([]byte, 8), lendable, 0, nil)
 		require.NoError(t, err)
 		closed := later(func() error { return b.Close(context.Background()) })
 		_, done := closed()

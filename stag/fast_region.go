@@ -35,34 +35,24 @@ func (t *Table) Allocate(maxLen uint64, o Options) (*FastRegion, error) {
 }
 
 // Prepare names the registration of mem that [Table.Enable] will put into force:
-// until then its STag is INVALID. It fails when the FastRegion is closed, or without
-// randomness; what is wrong with the registration itself, Enable tells.
-func (b *FastRegion) Prepare(mem []byte, access Access, base uint64) (*Region, error) {
-	return b.PrepareKey(mem, access, base, nil)
-}
-
-// PrepareBuffer does for a Buffer what Prepare does for memory. Its size is asked
-// once, here.
-func (b *FastRegion) PrepareBuffer(buf Buffer, access Access, base uint64) (*Region, error) {
-	if buf == nil {
-		return nil, errNoBuffer
-	}
-	return b.PrepareSized(buf, buf.Size(), access, base, nil)
-}
-
-// PrepareKey is Prepare with a key that the caller has chosen (draft-hilland-rddp-verbs
-// section 7.2), unless it is nil: then the key is one that a peer can hardly predict. To
-// choose the key of a registration that a peer knows of is to let that peer use the new one,
-// too.
-func (b *FastRegion) PrepareKey(mem []byte, access Access, base uint64, key *uint8) (*Region, error) {
+// until then its STag is INVALID. Its key is one that a peer can hardly predict, or the one at
+// key that the caller has chosen (draft-hilland-rddp-verbs section 7.2): to choose the key of a
+// registration that a peer knows of is to let that peer use the new one, too. Prepare fails when
+// the FastRegion is closed, or without randomness; what is wrong with the registration itself,
+// Enable tells.
+func (b *FastRegion) Prepare(mem []byte, access Access, base uint64, key *uint8) (*Region, error) {
 	r := b.registration(access, base)
 	r.mem, r.size = mem, uint64(len(mem))
 	return b.prepare(r, key)
 }
 
-// PrepareSized is PrepareKey for a caller that has asked buf for its size before, since that is a method of the program,
-// which must not be called under a lock, or when something has been reserved.
-func (b *FastRegion) PrepareSized(buf Buffer, size int64, access Access, base uint64, key *uint8) (*Region, error) {
+// PrepareBuffer does for a Buffer what Prepare does for memory. The caller has asked buf for its
+// size before, since that is a method of the program, which must not be called under a lock, or
+// when something has been reserved.
+func (b *FastRegion) PrepareBuffer(buf Buffer, size int64, access Access, base uint64, key *uint8) (*Region, error) {
+	if buf == nil {
+		return nil, errNoBuffer
+	}
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}

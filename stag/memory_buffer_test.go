@@ -58,9 +58,9 @@ func TestSizedBufferIsRegisteredAsWhatItIs(t *testing.T) {
 	fast, err := NewTable().Allocate(16, Options{Access: LocalWrite})
 	require.NoError(t, err)
 	file := &lockedFile{testFile: testFile{data: numbered(16)}}
-	_, err = fast.PrepareSized(file, -1, LocalWrite, 0, nil)
+	_, err = fast.PrepareBuffer(file, -1, LocalWrite, 0, nil)
 	require.ErrorContains(t, err, "less than 0")
-	r, err := fast.PrepareSized(file, 8, LocalWrite, 0, nil)
+	r, err := fast.PrepareBuffer(file, 8, LocalWrite, 0, nil)
 	require.NoError(t, err)
 	require.EqualValues(t, 8, r.Len())
 	require.NoError(t, r.Place(1, []byte("a")))

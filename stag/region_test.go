@@ -59,7 +59,7 @@ func TestPlacementsAreWrittenThrough(t *testing.T) {
 	require.NoError(t, err)
 	ahead, err := table.Allocate(16, o)
 	require.NoError(t, err)
-	fast, err := ahead.Prepare(make([]byte, 16), LocalWrite|MWBind, 0)
+	fast, err := ahead.Prepare(make([]byte, 16), LocalWrite|MWBind, 0, nil)
 	require.NoError(t, err)
 	alice := Scope{PD: 1, Stream: 1}
 	require.NoError(t, table.Enable(alice, fast))
@@ -73,7 +73,7 @@ func TestPlacementsAreWrittenThrough(t *testing.T) {
 		require.Equal(t, []string{"dirty 1 3", "through 1 3", "dirty 4 2", "through 4 2", "dirty 8 8", "dirty 8 8"}, told)
 		w, err := table.AllocateWindow(1)
 		require.NoError(t, err)
-		bound, err := w.Prepare(8, RemoteWrite, 0)
+		bound, err := w.Prepare(8, RemoteWrite, 0, nil)
 		require.NoError(t, err)
 		require.NoError(t, table.Bind(alice, new(Windows), bound, r, 8))
 		told = nil

@@ -208,7 +208,7 @@ func TestRDMAP_127_STagsComeFromTheRandomnessOfTheSystem(t *testing.T) {
 	b, err := table.Allocate(8, Options{})
 	require.NoError(t, err)
 	require.Equal(t, 1, source.Len())
-	_, err = b.Prepare(make([]byte, 8), 0, 0)
+	_, err = b.Prepare(make([]byte, 8), 0, 0, nil)
 	require.NoError(t, err)
 	require.Zero(t, source.Len(), "and a key is drawn for every enable")
 }

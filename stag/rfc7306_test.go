@@ -77,7 +77,7 @@ func TestEXT_44_47_WindowsAreAlignedAsWhatTheyAreBoundTo(t *testing.T) {
 	for _, on := range []*Region{memory, buffer} {
 		w, err := table.AllocateWindow(1)
 		require.NoError(t, err)
-		bound, err := w.Prepare(40, RemoteAtomic, 0)
+		bound, err := w.Prepare(40, RemoteAtomic, 0, nil)
 		require.NoError(t, err)
 		require.NoError(t, table.Bind(scope, new(Windows), bound, on, 3))
 		require.False(t, bound.Aligned(0))

@@ -30,9 +30,9 @@ func later(f func() error) (result func() (error, bool)) {
 func TestVERBS_21_WhatTheTableHasIsValid(t *testing.T) {
 	p := newPeer(t)
 	on, window, b := p.register(8, lendable, 0), p.window(), p.fastRegion(8, everyRight)
-	w, err := window.Prepare(8, RemoteWrite, 0)
+	w, err := window.Prepare(8, RemoteWrite, 0, nil)
 	require.NoError(t, err)
-	r, err := b.Prepare(make([]byte, 8), everyRight, 0)
+	r, err := b.Prepare(make([]byte, 8), everyRight, 0, nil)
 	require.NoError(t, err)
 	for fresh, enable := range map[*Region]func() error{
 		w: func() error { return p.table.Bind(p.scope, &p.windows, w, on, 0) },

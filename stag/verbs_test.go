@@ -36,7 +36,7 @@ func TestVERBS_1_ChosenKeyIsInUse(t *testing.T) {
 
 	b := newPeer(t).fastRegion(8, everyRight)
 	for _, key := range []uint8{77, 5} {
-		_, err := b.PrepareKey(make([]byte, 8), everyRight, 0, &key)
+		_, err := b.Prepare(make([]byte, 8), everyRight, 0, &key)
 		require.NoError(t, err)
 		require.Equal(t, key, b.keys.order[255])
 	}
@@ -62,12 +62,12 @@ func TestVERBS_1_TheCallerChoosesTheKey(t *testing.T) {
 	b, w, on := p.fastRegion(8, everyRight), p.window(), p.register(8, lendable, 0)
 	enables := map[*entry]func(key *uint8) (*Region, error){
 		&b.entry: func(key *uint8) (*Region, error) {
-			r, err := b.PrepareKey(make([]byte, 8), everyRight, 0, key)
+			r, err := b.Prepare(make([]byte, 8), everyRight, 0, key)
 			require.NoError(t, err)
 			return r, p.table.Enable(p.scope, r)
 		},
 		&w.entry: func(key *uint8) (*Region, error) {
-			r, err := w.PrepareKey(8, RemoteWrite, 0, key)
+			r, err := w.Prepare(8, RemoteWrite, 0, key)
 			require.NoError(t, err)
 			return r, p.table.Bind(p.scope, &p.windows, r, on, 0)
 		},

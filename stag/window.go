@@ -25,15 +25,9 @@ func (t *Table) AllocateWindow(pd uint64) (*Window, error) {
 }
 
 // Prepare names the binding of n octets that [Table.Bind] will put into force: until
-// then its STag is INVALID. It fails when the Window is closed, or without randomness;
-// what is wrong with the binding itself, Bind tells.
-func (w *Window) Prepare(n int, access Access, base uint64) (*Region, error) {
-	return w.PrepareKey(n, access, base, nil)
-}
-
-// PrepareKey is Prepare with a key that the caller has chosen, unless it is nil; see
-// [FastRegion.PrepareKey].
-func (w *Window) PrepareKey(n int, access Access, base uint64, key *uint8) (*Region, error) {
+// then its STag is INVALID. key is that of [FastRegion.Prepare]. It fails when the Window is
+// closed, or without randomness; what is wrong with the binding itself, Bind tells.
+func (w *Window) Prepare(n int, access Access, base uint64, key *uint8) (*Region, error) {
 	return w.prepare(&Region{size: uint64(max(n, 0)), access: access, base: base}, key)
 }
 

@@ -87,7 +87,7 @@ func TestVERBS_26_29_BindChecks(t *testing.T) {
 	require.ErrorIs(t, err, errOtherScope, "a window of another PD")
 	require.ErrorIs(t, p.table.Bind(p.scope, &p.windows, p.fastRegion(8, 0).Live(), on, 0), errNotPrepared, "what is no window")
 	require.ErrorIs(t, p.table.Bind(p.scope, &p.windows, on, on, 0), errNotPrepared)
-	elsewhere, err := newPeer(t).window().Prepare(8, RemoteRead, 0)
+	elsewhere, err := newPeer(t).window().Prepare(8, RemoteRead, 0, nil)
 	require.NoError(t, err)
 	require.ErrorIs(t, p.table.Bind(p.scope, &p.windows, elsewhere, on, 0), errNotPrepared, "a window of another table")
 }
@@ -191,7 +191,7 @@ func TestVERBS_17_23_RegionWithWindowsCannotGo(t *testing.T) {
 	on := p.enable(b, mem, lendable, 0)
 	w := p.window()
 	p.bind(w, on, 0, 8, RemoteRead, 0)
-	queued, err := b.Prepare(mem, lendable, 0)
+	queued, err := b.Prepare(mem, lendable, 0, nil)
 	require.NoError(t, err)
 	require.ErrorIs(t, b.Invalidate(ctx), ErrBound)
 	require.ErrorIs(t, b.Close(ctx), ErrBound)
@@ -345,7 +345,7 @@ func TestWindowsAndRegionsComeAndGoAtOnce(t *testing.T) {
 			me := p.as(Scope{PD: 1, Stream: uint64(100 + i)})
 			window := me.window()
 			for n := 0; n < rounds || taken.Load() < 3 && n < 1000*rounds; n++ {
-				r, err := window.Prepare(octets/streams, RemoteWrite, 0)
+				r, err := window.Prepare(octets/streams, RemoteWrite, 0, nil)
 				if err != nil {
 					panic(err)
 				}
@@ -491,7 +491,7 @@ func TestRegistrationOfABlankTellsWhatItsBufferHasFailed(t *testing.T) {
 		Failed: func(off, n int64, err error) { failed = append(failed, off, n, errors.Is(err, file.err)) },
 	})
 	require.NoError(t, err)
-	r, err := b.PrepareBuffer(file, lendable|RemoteWrite, 0)
+	r, err := b.PrepareBuffer(file, file.Size(), lendable|RemoteWrite, 0, nil)
 	require.NoError(t, err)
 	require.NoError(t, p.table.Enable(p.scope, r))
 	require.NoError(t, r.PlaceWrite(2, numbered(4)))
@@ -568,7 +568,7 @@ func TestVERBS_23_CloseThatIsTriedAgainAfterABind(t *testing.T) {
 	r.Queue().Release()
 	require.ErrorIs(t, b.Close(over), ErrBound)
 	require.True(t, r.Valid())
-	_, err := b.Prepare(make([]byte, 8), lendable, 0)
+	_, err := b.Prepare(make([]byte, 8), lendable, 0, nil)
 	require.NoError(t, err)
 }
 
