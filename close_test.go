@@ -284,7 +284,7 @@ func TestVERBS_39_PeerEndsWithARequestUnanswered(t *testing.T) {
 		ask := commit.Request{ID: 1, Regions: []commit.Region{{STag: mr.STag(), Len: 64}}}
 		k.p.Send(wiretest.Untagged(0x41, 0x40|byte(commit.OpRequest), 0, 1, 1, 0, string(ask.Append(nil))))
 		synctest.Wait()
-		sq, irq := k.qp.Idle()
+		sq, irq := k.qp.Unfinished()
 		require.Equal(t, []int{0, 1}, []int{sq, irq}, "only a request of the peer is outstanding")
 		k.p.CloseWrite()
 		synctest.Wait()

@@ -514,7 +514,7 @@ func TestCMT_54_SlowMediumDelaysNoOtherStream(t *testing.T) {
 	for range 3 * ird {
 		require.NoError(t, first.PostSend(iwarp.SendWR{Op: iwarp.OpCommit, Flags: iwarp.Unsignaled, Regions: []iwarp.RemoteBuffer{mr.Advertise(0, 8)}}))
 	}
-	require.Eventually(t, func() bool { _, irq := server.qp.Idle(); return irq == ird }, 10*time.Second, time.Millisecond,
+	require.Eventually(t, func() bool { _, irq := server.qp.Unfinished(); return irq == ird }, 10*time.Second, time.Millisecond,
 		"as many as the IRD are at the peer")
 	client.connect(server, pairConfig{client: committing, server: committing})
 	require.NoError(t, client.qp.Commit(ctx, quick.Advertise(0, 8)), "another stream is served")

@@ -146,7 +146,7 @@ func freeSlots(wcs []WC) {
 	}
 }
 
-// wakeNext wakes the first waiter that has something to return. A waiter that serves has woken
+// wakeNext wakes the first waiter that has something to return. A waiter that receives for the QP has woken
 // always checks again. Waking it here although it has nothing to return would leave a waiter
 // asleep that has something. mu is held.
 func (cq *CQ) wakeNext() {
@@ -159,10 +159,10 @@ func (cq *CQ) wakeNext() {
 	}
 }
 
-// serves sets the QP that all queues of the CQ belong to, nil if there is none. All waiters
-// check again. A waiter that receives for the former QP, which serves returns, must be woken
+// setSole sets the QP that all queues of the CQ belong to, nil if there is none. All waiters
+// check again. A waiter that receives for the former QP, which setSole returns, must be woken
 // by the caller, with nudge. mu is held.
-func (cq *CQ) serves(qp *QP) (former *QP) {
+func (cq *CQ) setSole(qp *QP) (former *QP) {
 	if former = cq.sole; former == qp {
 		return nil
 	}
@@ -254,9 +254,9 @@ func (cq *CQ) add(qp *QP, reserve int) (former *QP, err error) {
 	cq.needed += reserve
 	switch {
 	case cq.qps == 1:
-		cq.serves(qp)
+		cq.setSole(qp)
 	case cq.sole != qp:
-		former = cq.serves(nil)
+		former = cq.setSole(nil)
 	}
 	return former, nil
 }
@@ -274,7 +274,7 @@ func (cq *CQ) detach(reserve int) {
 	defer cq.mu.Unlock()
 	cq.needed -= reserve
 	if cq.qps--; cq.qps == 0 {
-		cq.serves(nil)   // the former QP has ended
+		cq.setSole(nil)  // the former QP has ended
 		if !cq.counted { // a QP's own CQ gets no more completions
 			cq.close()
 		}

@@ -110,7 +110,7 @@ func (x *cqWorld) happens(event int) {
 		x.cq.push(WC{QP: noQP, Op: OpRecv, Flags: Solicited})
 	case cqServes:
 		x.cq.mu.Lock()
-		x.cq.serves(noQP)
+		x.cq.setSole(noQP)
 		x.cq.mu.Unlock()
 	case cqCancel:
 		x.waiters[0].cancelled = true

@@ -198,7 +198,7 @@ func TestDoTellsWhichFailed(t *testing.T) {
 				k.answersRead(0, "late")
 			}
 			synctest.Wait()
-			sq, _ := k.qp.Idle()
+			sq, _ := k.qp.Unfinished()
 			require.Zero(t, sq, "what was posted is done, and the fourth never was")
 			k.wantNoCompletion("not on the user's CQ")
 			require.Zero(t, k.qp.Slots(), "its slots are free")

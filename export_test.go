@@ -105,7 +105,7 @@ func (cq *CQ) Needed() int { return cq.needed }
 func (qp *QP) Abandon(err error) { qp.abandon(err) }
 
 // Idle counts the work requests and the peer's Reads that are not done.
-func (qp *QP) Idle() (sq, irq int) { return qp.stream.Idle() }
+func (qp *QP) Unfinished() (sq, irq int) { return qp.stream.Unfinished() }
 
 // Slots is how many slots of the send queue are taken.
 func (qp *QP) Slots() int { return qp.sendSlots.Used() }

@@ -74,7 +74,7 @@ func TestCancelledContextStopsTheWaiting(t *testing.T) {
 		k.answersRead(0, "late")
 		synctest.Wait()
 		require.Equal(t, "late", string(k.mem[:4]), "the Read goes on")
-		sq, _ := k.qp.Idle()
+		sq, _ := k.qp.Unfinished()
 		require.Zero(t, sq, "and completes, unseen")
 		k.wantNoCompletion("not on the user's CQ either")
 

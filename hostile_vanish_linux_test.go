@@ -197,7 +197,7 @@ func TestRDMAP_81_PeerThatVanishes(t *testing.T) {
 func (n *network) closedWindow(qp *iwarp.QP) {
 	n.t.Helper()
 	for left, same := 0, 0; same < 20; time.Sleep(10 * time.Millisecond) {
-		sq, _ := qp.Idle()
+		sq, _ := qp.Unfinished()
 		if same++; sq != left || sq == 0 {
 			left, same = sq, 0
 		}

@@ -58,7 +58,7 @@ func (qp *QP) meaning(t *rdmap.Terminate) transport.Code {
 	if t.Code != transport.MPAInsufficientIRD && t.Code != transport.MPANoRTR {
 		return t.Code
 	}
-	if !qp.terms.Initiator && qpconn.TerminateIsFirst(qp.stream.Stats()) {
+	if !qp.terms.Initiator && qpconn.NothingButTerminate(qp.stream.Stats()) {
 		return t.Code
 	}
 	return transport.MakeCode(t.Code.Type(), t.Code.Layer(), t.Code.Code())

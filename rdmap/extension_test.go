@@ -90,7 +90,7 @@ func TestExtensionResponderKeepsTheOrder(t *testing.T) {
 	c.wantSegment("Read Responses among them", tagged(OpReadResponse, true, target, ""))
 	c.wantSegment("with numbers of their own", untagged(opEchoed, QNResponse, 2, "two"))
 	c.wantIdle("up to the one without an answer")
-	_, irq := c.s.Idle()
+	_, irq := c.s.Unfinished()
 	require.Equal(t, 1, irq)
 	e.reply(0)
 	c.wantSegment("at last", untagged(opEchoed, QNResponse, 3, "three"))

@@ -62,7 +62,7 @@ func (g *guarded) wantUntouched(that string) {
 	require.Len(g, g.buffers, 2, that)
 	require.Zero(g, g.opened, that)
 	require.Zero(g, g.kicks, that)
-	_, irq := g.s.Idle()
+	_, irq := g.s.Unfinished()
 	require.Zero(g, irq, that)
 	require.Equal(g, [numOpcodes]Traffic{}, g.s.Stats().In, "%s: and it counts as nothing", that)
 }

@@ -220,7 +220,7 @@ func TestTwoStreamsAndAllTheirGoroutines(t *testing.T) {
 			if failed != nil {
 				return true
 			}
-			if sq, irq := d.s.Idle(); sq+irq > 0 {
+			if sq, irq := d.s.Unfinished(); sq+irq > 0 {
 				return false
 			}
 		}

@@ -78,13 +78,13 @@ func TestRDMAP_27_34_35_39_ResponsesGoOutTogether(t *testing.T) {
 	}
 	c.sends("requests", read(1, 0, 1), read(2, 3, 4), read(3, 5, 0), read(4, 8, 2), read(5, 9, 1500), read(6, 1, 1))
 	c.sends("and one that is atomic", atomicRequestOf(7, AtomicRequest{ID: 5, At: RemoteAddr{r.STag(), 0x1000 + 16}}), read(8, 2, 1))
-	_, irq := c.s.Idle()
+	_, irq := c.s.Unfinished()
 	require.Equal(t, 8, irq)
 	answer := func(off, n int, last bool) []byte {
 		return tagged(OpReadResponse, last, RemoteAddr{7, 1<<40 + uint64(off)}, octets(4000)[off:off+n])
 	}
 	c.wantSegment("each as if it were alone", answer(0, 1, true))
-	_, irq = c.s.Idle()
+	_, irq = c.s.Unfinished()
 	require.Zero(t, irq, "and all buffers are free")
 	c.wantSegment("in their order", answer(3, 4, true))
 	c.wantSegment("also one of nothing", answer(5, 0, true))

@@ -255,7 +255,7 @@ func (r *Request) hold(h *holdCache) {
 			h.hold(x)
 		}
 	}
-	if x := r.queue(); x != nil {
+	if x := r.pending(); x != nil {
 		h.hold(x)
 	}
 	r.held = true
@@ -285,19 +285,19 @@ func (r *Request) release(h *holdCache) {
 			h.release(x)
 		}
 	}
-	if x := r.queue(); x != nil {
+	if x := r.pending(); x != nil {
 		h.release(x)
 	}
 	r.held = false
 }
 
-// queue returns what r holds of the STag that it is to enable or to invalidate, or nil. It does
+// pending returns what r holds of the STag that it is to enable or to invalidate, or nil. It does
 // not access fields that a Send does not use.
-func (r *Request) queue() *stag.Region {
+func (r *Request) pending() *stag.Region {
 	if !r.Kind.local() || r.Enable == nil {
 		return nil
 	}
-	return r.Enable.Queue()
+	return r.Enable.Pending()
 }
 
 // usable reports whether all regions of Spans are still valid.

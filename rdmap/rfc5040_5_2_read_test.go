@@ -234,7 +234,7 @@ func TestRDMAP_24_25_29_34_35_36_RequestIsAnswered(t *testing.T) {
 		Sink: RemoteAddr{0xcafebabe, 1<<40 + 1}, Size: 2000, Src: RemoteAddr{r.STag(), 0x1003},
 	}))
 	require.Empty(t, c.received, "no message is delivered")
-	_, irq := c.s.Idle()
+	_, irq := c.s.Unfinished()
 	require.Equal(t, 1, irq, "it takes a buffer of QN 1")
 	c.wantSegment("the response goes to the sink as it was named",
 		tagged(OpReadResponse, false, RemoteAddr{0xcafebabe, 1<<40 + 1}, octets(4000)[3:3+1486]))
@@ -242,7 +242,7 @@ func TestRDMAP_24_25_29_34_35_36_RequestIsAnswered(t *testing.T) {
 		tagged(OpReadResponse, true, RemoteAddr{0xcafebabe, 1<<40 + 1 + 1486}, octets(4000)[3+1486:2003]))
 	c.wantIdle("one response, no more")
 	require.Equal(t, []bool{false, false}, c.llp.staged, "without a digest nothing needs to be copied")
-	_, irq = c.s.Idle()
+	_, irq = c.s.Unfinished()
 	require.Zero(t, irq, "the buffer is free")
 	require.Empty(t, c.done, "nothing of ours completes")
 }
@@ -257,7 +257,7 @@ func TestRDMAP_24_EachRequestTakesABuffer(t *testing.T) {
 		}
 		for k, want := range []int{1, 2, 3} {
 			c.sends("a request", request(ddp.MSN(k+1), uint32(k)))
-			_, irq := c.s.Idle()
+			_, irq := c.s.Unfinished()
 			require.Equal(t, want, irq, "takes one buffer, also if it is for nothing")
 		}
 		c.wantSegment("which holds it until it is answered", tagged(OpReadResponse, true, RemoteAddr{7, 1}, ""))
@@ -402,7 +402,7 @@ func TestRDMAP_102_108_RequestSeesWhatWasSentBefore(t *testing.T) {
 	c = converse(t, func(cfg *Config) { cfg.Window = 8 })
 	c.receive(8)
 	require.NoError(t, c.take(1, readRequestOf(1, ReadRequest{Sink: target})))
-	_, irq := c.s.Idle()
+	_, irq := c.s.Unfinished()
 	require.Zero(t, irq, "nor is one for nothing")
 	c.wantIdle("by which a peer flushes")
 	require.NoError(t, c.take(0, untagged(OpSend, QNSend, 1, "send")))

@@ -161,7 +161,7 @@ func TestRDMAP_74_75_78_ReceivedTerminateEndsTheWork(t *testing.T) {
 	c.s.End()
 	c.s.End()
 	c.wantDone("everything that is not complete is flushed, once, in order", "1 flushed", "2 flushed", "3 flushed", "4 flushed")
-	sq, irq := c.s.Idle()
+	sq, irq := c.s.Unfinished()
 	require.Equal(t, [2]int{}, [2]int{sq, irq})
 }
 
@@ -540,7 +540,7 @@ func TestNothingHappensAfterTheEnd(t *testing.T) {
 	c.s.End()
 	require.Empty(t, c.done)
 	c.wantIdle("neither requests nor responses go out")
-	sq, irq := c.s.Idle()
+	sq, irq := c.s.Unfinished()
 	require.Equal(t, []int{0, 0}, []int{sq, irq})
 	c.sends("the peer goes on", untagged(OpSend, QNSend, 1, "late"), tagged(OpWrite, true, RemoteAddr{r.STag(), 0x1000}, "late"))
 	require.Empty(t, c.received)

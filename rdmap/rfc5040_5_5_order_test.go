@@ -45,7 +45,7 @@ func TestRDMAP_106_CompletionsComeInPostOrder(t *testing.T) {
 	c.wantDone("which lets all that follows complete", "2 success", "3 success", "4 success")
 	c.sends("and the second", tagged(OpReadResponse, true, RemoteAddr{}, ""))
 	c.wantDone("completes the last", "5 success")
-	sq, _ := c.s.Idle()
+	sq, _ := c.s.Unfinished()
 	require.Zero(t, sq)
 }
 

@@ -44,7 +44,7 @@ func TestRDMAP_37_113_116_132_InboundReadsStayWithinTheIRD(t *testing.T) {
 		c.wantSegment("are answered", tagged(OpReadResponse, true, target, ""))
 		c.wantSegment("are answered", tagged(OpReadResponse, true, target, ""))
 		c.sends("then there is room again, for this stream has its own buffers", request(3), request(4))
-		_, irq := c.s.Idle()
+		_, irq := c.s.Unfinished()
 		require.Equal(t, 2, irq)
 		segment := request(5)
 		c.wantRefused("one more ends the stream", segment, blaming(transport.DDPMSNRange, segment))

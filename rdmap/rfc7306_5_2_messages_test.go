@@ -140,7 +140,7 @@ func TestEXT_25_67_AtomicRequestOfAnotherLength(t *testing.T) {
 func TestEXT_24_36_52_AtomicsShareTheBuffersOfReads(t *testing.T) {
 	c, at, _ := counter(t, func(cfg *Config) { cfg.IRD = 3 })
 	c.sends("as many as the IRD", atomicRequestOf(1, add(at, 1)), readRequestOf(2, ReadRequest{}), atomicRequestOf(3, add(at, 2)))
-	_, irq := c.s.Idle()
+	_, irq := c.s.Unfinished()
 	require.Equal(t, 3, irq, "each has taken one buffer")
 	c.wantSegment("in which it is until it is answered", atomicResponseOf(1, 0xabcd0001, 100))
 	c.wantSegment("whatever", tagged(OpReadResponse, true, RemoteAddr{}, ""))

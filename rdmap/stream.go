@@ -215,9 +215,9 @@ func (s *Stream) Counts() (posted, completed uint64) {
 	return s.sq.posted, s.sq.head
 }
 
-// Idle returns how many requests have not completed, an RTR included, and how many
+// Unfinished returns how many requests have not completed, an RTR included, and how many
 // of the peer's have not been answered.
-func (s *Stream) Idle() (sq, irq int) {
+func (s *Stream) Unfinished() (sq, irq int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int(s.sq.posted - s.sq.head), s.irq.len()

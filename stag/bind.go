@@ -68,8 +68,8 @@ func (r *Region) cover(on *Region, off uint64) {
 	if on.flush != nil {
 		r.flush = flushSection{on.flush, int64(off)}
 	}
-	if on.guard != nil {
-		r.guard = watchSection{on.guard, int64(off)}
+	if on.watch != nil {
+		r.watch = watchSection{on.watch, int64(off)}
 	}
 	if on.dirty != nil {
 		r.dirty = func(at, n int64) { on.dirty(int64(off)+at, n) }

@@ -24,9 +24,9 @@ type entry struct {
 	maxLen uint64
 	window bool
 
-	// queue is held by the work requests that are still to enable or invalidate the entry:
+	// pending is held by the work requests that are still to enable or invalidate the entry:
 	// it stands for no octets.
-	queue Region
+	pending Region
 
 	mu       lockorder.Mutex[lockorder.Entry]
 	live     *Region // the one in the table, VALID or INVALID
@@ -130,13 +130,13 @@ func (e *entry) enable(r *Region) {
 	e.live = r
 }
 
-// Queue returns what a work request holds that is still to enable or to invalidate the STag
+// Pending returns what a work request holds that is still to enable or to invalidate the STag
 // of r: of a region whose STag is enabled again and again the entry of the table, else r.
-func (r *Region) Queue() *Region {
+func (r *Region) Pending() *Region {
 	if r.entry == nil {
 		return r
 	}
-	return &r.entry.queue
+	return &r.entry.pending
 }
 
 // Invalidate revokes every access, as [Table.Invalidate] does, and makes sure that
@@ -178,7 +178,7 @@ func (e *entry) beginClose() bool {
 	if !e.live.beginClose() {
 		return false
 	}
-	e.queue.state.Or(closing)
+	e.pending.state.Or(closing)
 	return true
 }
 
@@ -189,8 +189,8 @@ func (e *entry) endClose() (held *Region, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.live.Closing() {
-		if e.queue.isHeld() {
-			return &e.queue, nil
+		if e.pending.isHeld() {
+			return &e.pending, nil
 		}
 		if e.live.isHeld() {
 			return e.live, nil
@@ -199,8 +199,8 @@ func (e *entry) endClose() (held *Region, err error) {
 	late, err := e.live.endClose()
 	switch {
 	case err != nil:
-		e.queue.state.And(^closing)
-		e.queue.wake()
+		e.pending.state.And(^closing)
+		e.pending.wake()
 	case late:
 		return e.live, nil
 	default:

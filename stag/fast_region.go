@@ -7,7 +7,7 @@ package stag
 type FastRegion struct {
 	entry
 	flush   Flusher
-	guard   Watch
+	watch   Watch
 	dirty   func(off, n int64)
 	through func(off, n int64)
 	failed  func(off, n int64, err error)
@@ -26,7 +26,7 @@ func (t *Table) Allocate(maxLen uint64, o Options) (*FastRegion, error) {
 	}
 	b := &FastRegion{
 		entry: entry{table: t, scope: o.Scope, most: o.Access, maxLen: maxLen},
-		flush: o.Flusher, guard: o.Watch, dirty: o.Dirty, through: o.Through, failed: o.Failed,
+		flush: o.Flusher, watch: o.Watch, dirty: o.Dirty, through: o.Through, failed: o.Failed,
 	}
 	if err := b.start(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (b *FastRegion) PrepareBuffer(buf Buffer, size int64, access Access, base u
 func (b *FastRegion) registration(access Access, base uint64) *Region {
 	return &Region{
 		access: access, base: base, scope: b.scope,
-		flush: b.flush, guard: b.guard, dirty: b.dirty, through: b.through, failed: b.failed,
+		flush: b.flush, watch: b.watch, dirty: b.dirty, through: b.through, failed: b.failed,
 	}
 }
 

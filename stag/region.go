@@ -26,7 +26,7 @@ type Region struct {
 	mem     []byte
 	buf     Buffer // nil: the octets are mem
 	flush   Flusher
-	guard   Watch
+	watch   Watch
 	dirty   func(off, n int64)
 	through func(off, n int64)
 	failed  func(off, n int64, err error)
@@ -135,10 +135,10 @@ func (r *Region) PlaceWrite(off uint64, p []byte) error {
 
 // Began is to be called before octets are written otherwise than by Place, under a pin.
 func (r *Region) Began() uint64 {
-	if r.guard == nil {
+	if r.watch == nil {
 		return 0
 	}
-	return r.guard.Began()
+	return r.watch.Began()
 }
 
 // MarkWritten tells that the n octets at off were written otherwise than by Place, under
@@ -158,8 +158,8 @@ func (r *Region) wrote(began, off uint64, n int, err error) error {
 			err = told
 		}
 	}
-	if r.guard != nil {
-		r.guard.Wrote(began, int64(off), int64(n), err)
+	if r.watch != nil {
+		r.watch.Wrote(began, int64(off), int64(n), err)
 	}
 	return err
 }

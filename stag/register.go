@@ -74,7 +74,7 @@ func (t *Table) register(r *Region, o Options) (*Region, error) {
 		return nil, fmt.Errorf("stag: %d octets from TO %#x wrap: TO plus length is at most 2^64-1", r.size, o.BaseTO)
 	}
 	r.access, r.base, r.scope = o.Access, o.BaseTO, o.Scope
-	r.flush, r.guard, r.dirty, r.through, r.failed = o.Flusher, o.Watch, o.Dirty, o.Through, o.Failed
+	r.flush, r.watch, r.dirty, r.through, r.failed = o.Flusher, o.Watch, o.Dirty, o.Through, o.Failed
 	if err := t.insert(r, o.Key); err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func (r *Region) endClose() (held bool, err error) {
 // wait for ever. A context that is done matters only if there is something to wait for.
 func (r *Region) drain(ctx context.Context, count uint64) error {
 	for {
-		drained := r.watch(count)
+		drained := r.whenZero(count)
 		if drained == nil {
 			return nil
 		}
@@ -154,9 +154,9 @@ func (r *Region) drain(ctx context.Context, count uint64) error {
 	}
 }
 
-// watch returns a channel that is closed when the count may have become zero, or
+// whenZero returns a channel that is closed when the count may have become zero, or
 // nil if it is zero, or is no longer to become so: the region is VALID again.
-func (r *Region) watch(count uint64) <-chan struct{} {
+func (r *Region) whenZero(count uint64) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.state.Load(); s&count == 0 || s&(invalid|closing) == 0 {

@@ -142,11 +142,11 @@ func TestLatePinIsUndone(t *testing.T) {
 	r := p.register(8, everyRight, 0)
 	r.state.Add(onePin)
 	r.kill()
-	drained := r.watch(pins)
+	drained := r.whenZero(pins)
 	require.NotNil(t, drained)
 	r.drop(onePin, pins)
 	<-drained
-	require.Nil(t, r.watch(pins))
+	require.Nil(t, r.whenZero(pins))
 }
 
 // TestVERBS_23_CloseWaitsForAWorkRequestThatComesLate: one whose poster has found the region VALID just before the Close, or

@@ -44,7 +44,7 @@ func (i *Identity[P]) Proves() bool { return i != nil && i.proves }
 // Refused reports whether a Terminate of the peer with this code says that our first message does
 // not prove anything: it is the first that has come of it.
 func (i *Identity[P]) Refused(c transport.Code, s rdmap.Stats) bool {
-	return i.Proves() && c == transport.RDMAPStreamCatastrophic && qpconn.TerminateIsFirst(s)
+	return i.Proves() && c == transport.RDMAPStreamCatastrophic && qpconn.NothingButTerminate(s)
 }
 
 // Gated reports whether the first message of the initiator has to prove its identity.

@@ -27,7 +27,7 @@ func (c *Conn) Drained() <-chan struct{} { return c.ending.drained }
 // checkDrained closes Drained if all work is done. Only the sender calls it, after it has sent a
 // batch: responses leave the queue of the stream before they are sent.
 func (c *Conn) checkDrained() {
-	if sq, irq := c.stream.Idle(); sq != 0 || irq != 0 {
+	if sq, irq := c.stream.Unfinished(); sq != 0 || irq != 0 {
 		return
 	}
 	c.mu.Lock()
@@ -180,7 +180,7 @@ func (c *Conn) checkPeer() {
 }
 
 func (c *Conn) failOutstanding() {
-	sq, irq := c.stream.Idle()
+	sq, irq := c.stream.Unfinished()
 	c.Fail(transport.Faultf(transport.RDMAPStreamCatastrophic,
 		"the peer ended its half with %d work requests and %d RDMA Reads outstanding", sq, irq))
 }
@@ -197,7 +197,7 @@ func (c *Conn) afterPeer() {
 	if stage >= Terminating || failing {
 		return
 	}
-	if sq, irq := c.stream.Idle(); stage < Closing && (sq != 0 || irq != 0) {
+	if sq, irq := c.stream.Unfinished(); stage < Closing && (sq != 0 || irq != 0) {
 		c.failOutstanding()
 		return
 	}

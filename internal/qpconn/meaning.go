@@ -29,8 +29,8 @@ func ReceiveStatus(cause error) rdmap.Status {
 	return rdmap.StatusFlushed
 }
 
-// TerminateIsFirst reports whether nothing has come of the peer but, perhaps, a Terminate.
-func TerminateIsFirst(s rdmap.Stats) bool {
+// NothingButTerminate reports whether nothing has come of the peer but, perhaps, a Terminate.
+func NothingButTerminate(s rdmap.Stats) bool {
 	s.In[rdmap.OpTerminate] = rdmap.Traffic{}
 	return s == rdmap.Stats{Out: s.Out}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-func TestTerminateIsFirst(t *testing.T) {
+func TestNothingButTerminate(t *testing.T) {
 	var s rdmap.Stats
 	s.Out[rdmap.OpWrite].Messages = 1
 	s.In[rdmap.OpTerminate].Messages = 1
-	require.True(t, TerminateIsFirst(s))
+	require.True(t, NothingButTerminate(s))
 	s.In[rdmap.OpReadRequest].Messages = 1
-	require.False(t, TerminateIsFirst(s))
+	require.False(t, NothingButTerminate(s))
 }
 
 func TestErrorThatIsOfNoMessage(t *testing.T) {
