@@ -33,7 +33,7 @@ func TestSleepWithoutAConnection(t *testing.T) {
 		w := newWaiter(e)
 		over := false
 		sleeps := func() {
-			Sleep(ctx, w)
+			sleepUntilDone(ctx, w)
 			over = true
 		}
 		go sleeps()

@@ -32,7 +32,7 @@ type Plan struct {
 // does. Without a Conn, c being nil, it only sleeps.
 func (c *Conn) Wait(ctx context.Context, w Waiter, p Plan) {
 	if c == nil {
-		Sleep(ctx, w)
+		sleepUntilDone(ctx, w)
 		return
 	}
 	done := ctx.Done() // a nil ctx panics here, before w has anything
@@ -86,9 +86,9 @@ func (c *Conn) sleep(ctx context.Context, w Waiter) (holds bool) {
 	return c.arbiter.holds(w)
 }
 
-// Sleep returns when w is done or ctx has ended. It is [Conn.Wait] where there is no connection
-// on which w could receive.
-func Sleep(ctx context.Context, w Waiter) {
+// sleepUntilDone returns when w is done or ctx has ended. It is [Conn.Wait] where there is no
+// connection on which w could receive.
+func sleepUntilDone(ctx context.Context, w Waiter) {
 	for !w.Done() && ctx.Err() == nil {
 		sleep(ctx, w)
 	}

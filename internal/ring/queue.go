@@ -51,7 +51,7 @@ func (q *Queue[T]) Move(dst []T) int {
 // there are.
 func (q *Queue[T]) Fit(n int) {
 	if len(q.ring) > 2*n {
-		q.ring = q.ring.Moved(n, q.Oldest, q.End)
+		q.ring = q.ring.moved(n, q.Oldest, q.End)
 	}
 }
 

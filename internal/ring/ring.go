@@ -11,12 +11,12 @@ func (r Ring[T]) At(i uint64) *T { return &r[i&uint64(len(r)-1)] }
 // Grown returns a ring of twice the length, and of least places or more, with places from up to
 // to as they are in r. r stays as it is: others may be looking at it.
 func (r Ring[T]) Grown(least int, from, to uint64) Ring[T] {
-	return r.Moved(max(least, 2*len(r)), from, to)
+	return r.moved(max(least, 2*len(r)), from, to)
 }
 
-// Moved returns a ring of least places, or somewhat more, with places from up to to as they are
+// moved returns a ring of least places, or somewhat more, with places from up to to as they are
 // in r.
-func (r Ring[T]) Moved(least int, from, to uint64) Ring[T] {
+func (r Ring[T]) moved(least int, from, to uint64) Ring[T] {
 	n := 1
 	for n < least {
 		n *= 2
