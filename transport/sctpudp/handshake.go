@@ -141,11 +141,11 @@ func (h *handshake) await(ctx context.Context, late <-chan time.Time, none <-cha
 	for {
 		select {
 		case p := <-h.in:
-			switch c, _ := split(p[headerSize:]); c.kind() {
-			case kind:
-				return c, nil
-			case chunkAbort:
+			if kindsOf(p).has(chunkAbort) { // control chunks may stand before it
 				return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
+			}
+			if c, _ := split(p[headerSize:]); c.kind() == kind {
+				return c, nil
 			}
 		case <-none:
 			return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)

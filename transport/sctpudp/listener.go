@@ -85,19 +85,22 @@ func (l *Listener) End() {
 	l.e.close()
 }
 
-// handshakePacket takes the packets that belong to no association: those that set one up.
+// handshakePacket takes the packets that belong to no association: those that set one up, and others, which are
+// answered as RFC 9260 section 8.4 says. One without a tag is an INIT or nothing (section 8.5.1).
 func (l *Listener) handshakePacket(p []byte, w way) {
 	c, rest := split(p[headerSize:])
-	switch c.kind() {
-	case chunkInit:
+	switch kinds := kindsOf(p); {
+	case portsOf(p).destination == 0, kinds.has(chunkAbort):
+	case c.kind() == chunkInit:
 		if len(rest) == 0 && tagOf(p) == 0 {
 			l.greet(p, c, w)
 		}
-	case chunkCookieEcho:
+	case tagOf(p) == 0:
+	case c.kind() == chunkCookieEcho:
 		l.welcome(p, c, w)
-	case chunkAbort, chunkShutdownComplete, chunkError, chunkCookieAck:
-	case chunkShutdownAck: // our part of the end was lost (RFC 9260 section 8.4)
+	case kinds.has(chunkShutdownAck): // our part of the end was lost
 		l.e.send(packet(back(p), tagOf(p), chunkShutdownComplete, flagReflected, nil), w.back())
+	case kinds.has(chunkShutdownComplete), kinds.has(chunkError), kinds.has(chunkCookieAck):
 	default:
 		l.e.send(packet(back(p), tagOf(p), chunkAbort, flagReflected, nil), w.back())
 	}

@@ -93,6 +93,20 @@ func split(chunks []byte) (c chunk, rest []byte) {
 	return chunks[:n], chunks[min(pad(n), len(chunks)):]
 }
 
+// A kindSet is the kinds of chunks that a packet has, a bit each; those above 63 have none.
+type kindSet uint64
+
+// kindsOf returns those of a valid packet.
+func kindsOf(p []byte) (s kindSet) {
+	for c, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
+		c, rest = split(rest)
+		s |= 1 << c.kind()
+	}
+	return s
+}
+
+func (s kindSet) has(kind byte) bool { return s&(1<<kind) != 0 }
+
 // DATA chunks.
 
 func (c chunk) tsn() uint32    { return binary.BigEndian.Uint32(c[4:]) }
