@@ -1,6 +1,7 @@
 package sctpudp
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -20,10 +21,13 @@ func TestAttackAmplification(t *testing.T) {
 	init := initiation{tag: 1, window: 1 << 20, outbound: 10, inbound: 10}
 	withDDP := init
 	withDDP.adaptation = 1
-	good := map[string]bool{"INIT": true, "INIT of DDP": true}
+	strange := withDDP
+	strange.reports = bytes.Repeat(octets("c000 0004"), 200)
+	good := map[string]bool{"INIT": true, "INIT of DDP": true, "INIT to be reported on": true}
 	for name, b := range map[string][]byte{
 		"INIT":                    packet(at, 0, chunkInit, 0, init.append(nil)),
 		"INIT of DDP":             packet(at, 0, chunkInit, 0, withDDP.append(nil)),
+		"INIT to be reported on":  packet(at, 0, chunkInit, 0, strange.append(nil)),
 		"INIT that is malformed":  packet(at, 0, chunkInit, 0, init.append(nil)[:8]),
 		"ABORT":                   packet(at, 7, chunkAbort, 0, nil),
 		"DATA of no association":  packet(at, 7, chunkData, 7, make([]byte, 13)),

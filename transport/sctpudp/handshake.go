@@ -91,15 +91,28 @@ func (h *handshake) run(ctx context.Context) (*initiation, error) {
 		return nil, err
 	}
 	theirs, err := parseInit(ack[chunkHeaderSize:])
+	if err == nil && (theirs.adaptation != sctp.Adaptation || theirs.cookie == nil) {
+		err = fmt.Errorf("%w (%d)", ErrNotDDP, theirs.adaptation)
+	}
 	if err != nil {
+		if theirs.tag != 0 { // the peer may have a use for it (RFC 9260 section 5.1)
+			h.e.send(packet(h.ports(), theirs.tag, chunkAbort, 0, nil), h.destination())
+		}
 		return nil, err
 	}
-	if theirs.adaptation != sctp.Adaptation || theirs.cookie == nil {
-		h.e.send(packet(h.ports(), theirs.tag, chunkAbort, 0, nil), h.destination())
-		return nil, fmt.Errorf("%w (%d)", ErrNotDDP, theirs.adaptation)
-	}
-	_, err = h.exchange(ctx, packet(h.ports(), theirs.tag, chunkCookieEcho, 0, theirs.cookie), nil, chunkCookieAck)
+	_, err = h.exchange(ctx, h.echo(&theirs), nil, chunkCookieAck)
 	return &theirs, err
+}
+
+// echo is the packet with the cookie, and with an ERROR for the parameters that are not known (RFC 9260 section 3.2.2):
+// its causes have the form in which they stand in an INIT ACK.
+func (h *handshake) echo(theirs *initiation) []byte {
+	p := appendChunk(make([]byte, headerSize), chunkCookieEcho, 0, theirs.cookie)
+	if n := len(theirs.reports); n > 0 && len(p)+chunkHeaderSize+n <= minPath-ip6HeaderSize-udpHeaderSize {
+		p = appendChunk(p, chunkError, 0, theirs.reports)
+	}
+	seal(p, h.ports(), theirs.tag)
+	return p
 }
 
 func (h *handshake) destination() destination { return destination{to: h.peer.udp} }

@@ -18,6 +18,7 @@ type initiation struct {
 
 	adaptation uint32 // 0: none
 	cookie     []byte // of an INIT ACK
+	reports    []byte // the parameters of the peer that are not known and to be reported, as parameters
 }
 
 const (
@@ -27,10 +28,16 @@ const (
 	maxStreams = 1024
 
 	paramCookie       = 7
+	paramUnrecognized = 8
 	paramHostname     = 11
+	paramAddressTypes = 12 // the last one of RFC 9260
 	paramZeroChecksum = 0x8001
 	paramAdaptation   = 0xc006 // RFC 5061 section 4.2.6
-	paramStop         = 0x8000 // clear: nothing after an unknown parameter counts
+	// What becomes of a parameter that is not known (RFC 9260 section 3.2.1).
+	paramSkip   = 0x8000 // clear: nothing behind it counts
+	paramReport = 0x4000
+	// maxReports bounds what is reported: an INIT ACK is to fit any path.
+	maxReports = 1024
 )
 
 var errInit = errors.New("sctp: malformed INIT")
@@ -53,21 +60,52 @@ func parseInit(b []byte) (initiation, error) {
 		return i, errInit
 	}
 	for b = b[initSize:]; len(b) >= paramSize; {
-		kind, n := binary.BigEndian.Uint16(b), int(binary.BigEndian.Uint16(b[2:]))
+		n := int(binary.BigEndian.Uint16(b[2:]))
 		if n < paramSize || n > len(b) {
 			return i, errInit
 		}
-		switch value := b[paramSize:n]; {
-		case kind == paramAdaptation && len(value) == 4:
-			i.adaptation = binary.BigEndian.Uint32(value)
-		case kind == paramCookie:
-			i.cookie = value
-		case kind == paramHostname, kind > 12 && kind&paramStop == 0:
-			return i, nil
+		if more, err := i.take(b[:n]); !more {
+			return i, err
 		}
 		b = b[min(pad(n), len(b)):]
 	}
 	return i, nil
+}
+
+// take takes a parameter. It reports false if nothing behind it counts.
+func (i *initiation) take(param []byte) (more bool, err error) {
+	switch kind, value := binary.BigEndian.Uint16(param), param[paramSize:]; {
+	case kind == paramHostname: // none may have it (RFC 9260 section 5.1.2)
+		return false, errInit
+	case kind == paramAdaptation:
+		if len(value) == 4 {
+			i.adaptation = binary.BigEndian.Uint32(value)
+		}
+	case kind == paramCookie:
+		i.cookie = value
+	case kind > paramAddressTypes:
+		if kind&paramReport != 0 {
+			i.report(param)
+		}
+		return kind&paramSkip != 0, nil
+	}
+	return true, nil
+}
+
+// report makes the answer tell of a parameter that is not known, if there is room (RFC 9260 section 3.2.2).
+func (i *initiation) report(param []byte) {
+	if pad(len(i.reports))+paramSize+len(param) <= maxReports {
+		i.reports = appendParam(i.reports, paramUnrecognized, param)
+	}
+}
+
+// appendParam appends a parameter, behind the padding of the one before it. The padding of the last one is that of the
+// chunk.
+func appendParam(b []byte, kind uint16, value []byte) []byte {
+	b = append(b, make([]byte, pad(len(b))-len(b))...)
+	b = binary.BigEndian.AppendUint16(b, kind)
+	b = binary.BigEndian.AppendUint16(b, uint16(paramSize+len(value)))
+	return append(b, value...)
 }
 
 // append appends the value of the chunk, with the indication of DDP.
@@ -76,12 +114,11 @@ func (i *initiation) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, paramAdaptation)
 	b = binary.BigEndian.AppendUint16(b, paramSize+4)
 	b = binary.BigEndian.AppendUint32(b, sctp.Adaptation)
-	if i.cookie == nil {
-		return b
+	b = append(b, i.reports...)
+	if i.cookie != nil {
+		b = appendParam(b, paramCookie, i.cookie)
 	}
-	b = binary.BigEndian.AppendUint16(b, paramCookie)
-	b = binary.BigEndian.AppendUint16(b, uint16(paramSize+len(i.cookie)))
-	return append(b, i.cookie...)
+	return b
 }
 
 func (i *initiation) appendFixed(b []byte) []byte {

@@ -127,6 +127,10 @@ func (l *Listener) greet(p []byte, c chunk, w way) {
 		return
 	}
 	ours := newInitiation()
+	// No more streams than the peer takes (RFC 9260 section 3.3.3), and as many each way (RFC 5043 section 8).
+	pairs := uint16(streams(&ours, &theirs))
+	ours.outbound, ours.inbound = pairs, pairs
+	ours.reports = theirs.reports
 	ours.cookie = l.secret.bake(&cookie{made: time.Now(), from: w.peer, at: portsOf(p), ours: ours, theirs: theirs})
 	l.e.send(packet(back(p), theirs.tag, chunkInitAck, 0, ours.append(nil)), w.back())
 }

@@ -87,7 +87,7 @@ func TestINITOfLinux(t *testing.T) {
 		"c006 0008 00000001")
 	i, err := parseInit(b)
 	require.NoError(t, err)
-	require.Equal(t, initiation{tag: 0x11223344, window: 0x1a000, outbound: 10, inbound: 0xffff, tsn: 0x55667788, adaptation: 1}, i)
+	require.Equal(t, initiation{tag: 0x11223344, window: 0x1a000, outbound: 10, inbound: 0xffff, tsn: 0x55667788, adaptation: 1, reports: octets("0008 0008 c000 0004")}, i)
 	for n := range b {
 		_, _ = parseInit(b[:n])
 	}
