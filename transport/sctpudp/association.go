@@ -255,7 +255,7 @@ func (a *association) fail(why error) {
 	a.watch.Stop()
 	a.mu.Unlock()
 	if !errors.Is(why, errReset) && !errors.Is(why, errShutdown) {
-		a.say(chunkAbort, 0, nil)
+		a.say(chunkAbort, 0, causes(why))
 	}
 	close(a.done)
 	go func() {

@@ -199,10 +199,12 @@ func (e *endpoint) sort(buf *[maxPacket]byte, n int, w way) (taken bool) {
 }
 
 // reflected tells whether p ends an association that its sender does not know, and so
-// bears the tag of the other direction (RFC 9260 section 8.5.1).
+// bears the tag of the other direction (RFC 9260 section 8.5.1). A SHUTDOWN COMPLETE is
+// alone in its packet, and nothing counts behind an ABORT.
 func reflected(p []byte) bool {
-	kind, flags := p[headerSize], p[headerSize+1]
-	return (kind == chunkAbort || kind == chunkShutdownComplete) && flags&flagReflected != 0
+	c, rest := split(p[headerSize:])
+	ends := c.kind() == chunkAbort || c.kind() == chunkShutdownComplete && len(rest) == 0
+	return ends && c[1]&flagReflected != 0
 }
 
 // restarts tells whether a cookie may begin an association: not if it was made before the

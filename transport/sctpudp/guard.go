@@ -13,6 +13,21 @@ var (
 	errLong    = errors.New("sctp: the peer sent a message that is longer than any packet (RFC 5043 section 9)")
 )
 
+// An emptyError is why an association ends whose peer has sent a DATA chunk without user data (RFC 9260 section 6.2).
+type emptyError struct{ tsn uint32 }
+
+func (e *emptyError) Error() string { return "sctp: the peer sent a DATA chunk with no user data" }
+
+// causes are those of the ABORT that tells the peer why, for the errors that have one.
+func causes(why error) []byte {
+	const noUserData = 9
+	var empty *emptyError
+	if errors.As(why, &empty) {
+		return appendParam(nil, noUserData, binary.BigEndian.AppendUint32(nil, empty.tsn))
+	}
+	return nil
+}
+
 const (
 	// minPiece is the least length of a fragment of a message, but for the last one: no
 	// message that fits a packet is to be fragmented (RFC 5043 section 9).
@@ -26,7 +41,7 @@ const (
 func (a *association) accept(dst, p []byte) int {
 	a.hear()
 	out, refused := dst[:headerSize], false
-	said := 0 // bits of the kinds of chunks that were answered: one of each is, for a packet has room for thousands
+	var said kindSet // the answers: one of each kind, for a packet has room for thousands of chunks
 	for c, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
 		c, rest = split(rest)
 		switch c.kind() {
@@ -39,29 +54,21 @@ func (a *association) accept(dst, p []byte) int {
 				refused = true
 				continue
 			}
-		case chunkSack:
-			if c = plain(c); c == nil {
-				continue
-			}
-			a.acked(c)
-		case chunkShutdown:
-			if len(c) < chunkHeaderSize+4 {
-				continue
-			}
-			a.acked(c)
 		case chunkAbort:
-			a.fail(errReset)
-			return 0
-		case chunkHeartbeat, chunkCookieEcho:
-			if said&(1<<c.kind()) == 0 {
-				a.answer(c)
+			if a.tagged(p, c) && c.hasCauses() {
+				a.fail(errReset)
+				return 0
 			}
-			said |= 1 << c.kind()
+			rest = nil // the packet is discarded
 			continue
-		case chunkShutdownAck, chunkShutdownComplete:
-			c = c[:chunkHeaderSize] // they have no body, and pion would keep one with the DATA of the packet
-			binary.BigEndian.PutUint16(c[2:], chunkHeaderSize)
+		case chunkSack, chunkShutdown, chunkShutdownAck, chunkShutdownComplete:
+			if c = a.reduced(p, c); c == nil {
+				continue
+			}
 		default:
+			if a.answer(c, &said) {
+				rest = nil
+			}
 			continue
 		}
 		out = append(out, c...)
@@ -77,18 +84,74 @@ func (a *association) accept(dst, p []byte) int {
 	return len(out)
 }
 
-// answer answers a HEARTBEAT, or a COOKIE ECHO: the first, or our COOKIE ACK was lost.
-func (a *association) answer(c chunk) {
-	if c.kind() == chunkHeartbeat {
-		a.say(chunkHeartbeatAck, 0, c[chunkHeaderSize:])
-	} else {
-		a.say(chunkCookieAck, 0, nil)
+// tagged tells whether p has the tag that an ABORT or a SHUTDOWN COMPLETE in it must have: ours, or that of the peer if
+// the chunk says so (RFC 9260 section 8.5.1).
+func (a *association) tagged(p []byte, c chunk) bool {
+	if c[1]&flagReflected != 0 {
+		return tagOf(p) == a.peerTag
 	}
+	return tagOf(p) == a.ourTag
+}
+
+// reduced returns a control chunk as pion is to see it, nil if it does not count.
+func (a *association) reduced(p []byte, c chunk) chunk {
+	switch c.kind() {
+	case chunkSack:
+		if c = plain(c); c == nil {
+			return nil
+		}
+		a.acked(c)
+	case chunkShutdown:
+		if len(c) < chunkHeaderSize+4 {
+			return nil
+		}
+		a.acked(c)
+	case chunkShutdownAck, chunkShutdownComplete:
+		if c.kind() == chunkShutdownComplete && !a.tagged(p, c) {
+			return nil
+		}
+		c = c[:chunkHeaderSize] // they have no body, and pion would keep one with the DATA of the packet
+		binary.BigEndian.PutUint16(c[2:], chunkHeaderSize)
+	}
+	return c
+}
+
+// answer answers a HEARTBEAT; a COOKIE ECHO, which is the first, or our COOKIE ACK was lost; and a chunk that is not
+// known. said is what it has answered of the same packet. It reports true if nothing behind the chunk counts.
+func (a *association) answer(c chunk, said *kindSet) (last bool) {
+	answer, value := byte(chunkHeartbeatAck), []byte(c[chunkHeaderSize:])
+	switch kind := c.kind(); {
+	case kind == chunkHeartbeat:
+	case kind == chunkCookieEcho:
+		answer, value = chunkCookieAck, nil
+	case kind <= chunkShutdownComplete:
+		return false
+	case kind&chunkReport != 0:
+		answer, value = chunkError, a.unrecognized(c)
+		last = kind&chunkSkip == 0
+	default:
+		return kind&chunkSkip == 0
+	}
+	if !said.has(answer) {
+		*said |= 1 << answer
+		a.say(answer, 0, value)
+	}
+	return last
+}
+
+// unrecognized is the cause of an ERROR that reports a chunk, as far as there is room for it (RFC 9260 section
+// 3.3.10.6).
+func (a *association) unrecognized(c chunk) []byte {
+	const cause = 6
+	c = c[:min(len(c), a.packetSize-headerSize-chunkHeaderSize-paramSize)]
+	return appendParam(nil, cause, c)
 }
 
 // check returns an error for a DATA chunk that is wrong.
 func (a *association) check(c chunk) error {
 	switch {
+	case c.octets() == 0:
+		return &emptyError{c.tsn()}
 	case int(c.stream()) >= a.pairs:
 		return errStream
 	case c[1]&flagUnordered == 0:

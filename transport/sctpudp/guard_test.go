@@ -140,6 +140,7 @@ func TestSCTP_51_NothingIsTakenBehindTheEnd(t *testing.T) {
 					x.a.mu.Lock() // so that all are in the queue when the first one is looked at
 					for i := range uint32(9) {
 						b := new([maxPacket]byte)
+						address(b[:], ports{7, 7}, victimTag)
 						chunk := data(flagsMessage, next+i-1, 3, 16, octets("0000 41"))
 						if i == 0 {
 							chunk = end

@@ -32,7 +32,11 @@ const (
 	chunkError            = 9
 	chunkCookieEcho       = 10
 	chunkCookieAck        = 11
-	chunkShutdownComplete = 14
+	chunkShutdownComplete = 14 // the last one of RFC 9260
+
+	// What becomes of a chunk that is not known (RFC 9260 section 3.2).
+	chunkSkip   = 0x80 // clear: nothing behind it counts
+	chunkReport = 0x40
 )
 
 // flagReflected, T, says that the tag is the receiver's own idea of the sender's (RFC
@@ -74,7 +78,7 @@ func valid(p []byte) bool {
 			return false
 		}
 		n := int(binary.BigEndian.Uint16(rest[2:]))
-		if n < chunkHeaderSize || n > len(rest) || rest[0] == chunkData && n <= dataHeaderSize {
+		if n < chunkHeaderSize || n > len(rest) || rest[0] == chunkData && n < dataHeaderSize {
 			return false
 		}
 		rest = rest[min(pad(n), len(rest)):]
@@ -106,6 +110,22 @@ func kindsOf(p []byte) (s kindSet) {
 }
 
 func (s kindSet) has(kind byte) bool { return s&(1<<kind) != 0 }
+
+// hasCauses tells whether the value of an ABORT has the form of error causes: one that has not is no ABORT (RFC 9260
+// section 3.3.7).
+func (c chunk) hasCauses() bool {
+	for b := c[chunkHeaderSize:]; len(b) > 0; {
+		if len(b) < paramSize {
+			return false
+		}
+		n := int(binary.BigEndian.Uint16(b[2:]))
+		if n < paramSize || n > len(b) {
+			return false
+		}
+		b = b[min(pad(n), len(b)):]
+	}
+	return true
+}
 
 // DATA chunks.
 
