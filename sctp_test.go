@@ -243,17 +243,17 @@ func heap() int64 {
 
 // TestMPA2_36_RefusedSessionOfRFC5043IsNotAskedForAgain: there is nothing less to fall back to.
 func TestMPA2_36_RefusedSessionOfRFC5043IsNotAskedForAgain(t *testing.T) {
-	for revision, asked := range map[int]uint64{1: 1, 2: 2} {
+	for o, asked := range map[iwarp.MPAOptions]uint64{{Revision: 1}: 1, {FixedDepths: true}: 1, {Revision: 2}: 2} {
 		for _, auth := range []iwarp.Authenticator{nil, rev1Auth{new(mockAuth)}} {
 			client, server := newSide(t, nil), newSide(t, nil)
 			l, err := server.rnic.Listen(testContext(t), "sctp+udp", wiretest.Local("sctp+udp"), &iwarp.ListenConfig{
 				Admit: func(net.Addr) error { return errors.New("not you") },
 			})
 			require.NoError(t, err)
-			qc := &iwarp.QPConfig{PD: client.pd, MPA: iwarp.MPAOptions{Revision: revision}, Auth: auth}
+			qc := &iwarp.QPConfig{PD: client.pd, MPA: o, Auth: auth}
 			_, err = client.rnic.Dial(testContext(t), "sctp+udp", l.Addr().String(), qc)
 			require.ErrorIs(t, err, sctp.ErrRefused)
-			require.Equal(t, asked, server.rnic.Stats().Refused[counters.CauseNotAdmitted])
+			require.Equal(t, asked, server.rnic.Stats().Refused[counters.CauseNotAdmitted], "%+v", o)
 			require.NoError(t, l.Close())
 		}
 	}

@@ -60,9 +60,11 @@ func (i *initiator) another(ctx context.Context, err error) bool {
 }
 
 // NoAnswer reports whether err is that of a peer that has not answered an enhanced Request, as one
-// does that knows revision 1 alone. asked are the options of that Request.
+// does that knows revision 1 alone. asked are the options of that Request. A session whose depths are fixed is
+// no enhanced one.
 func NoAnswer(err error, asked mpa.Options) bool {
-	return asked.Revision != mpa.Revision1 && (errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused))
+	refused := errors.Is(err, sctp.ErrRefused) && !asked.FixedDepths
+	return asked.Revision != mpa.Revision1 && (refused || errors.Is(err, mpa.ErrNoReply))
 }
 
 func newInitiator(m *Manager, l *Local) *initiator {

@@ -21,14 +21,14 @@ import (
 // The returned Conn owns s. After an error, which may be a [*RejectError] or match
 // [ErrRefused], s has been released.
 func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
-	ours := enhanced.Limits{IRD: ird, ORD: ord, Untold: o.FixedDepths, Strict: o.StrictDepths}
+	ours := enhanced.Limits{IRD: ird, ORD: ord, Strict: o.StrictDepths}
 	request := control{function: Initiate, private: private}
-	if !o.Plain {
+	if o.isEnhanced() {
 		request.function, request.data = EnhancedInitiate, enhanced.Request(ours)
 	}
 	sealed := sealing(o.Seal)
 	var msg []byte
-	err := checkPrivate(len(private), sealed, !o.Plain)
+	err := checkPrivate(len(private), sealed, o.isEnhanced())
 	if err == nil {
 		msg, err = sealed.message(request)
 	}
@@ -49,7 +49,7 @@ func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []b
 		return nil, nil, c.refuse(err, answer)
 	}
 	t := &Terms{IRD: max(ird, 0), ORD: max(ord, 0), PeerIRD: -1, PeerORD: -1, PeerPrivateData: bytes.Clone(answer.private)}
-	if !o.Plain {
+	if o.isEnhanced() {
 		t.PeerIRD, t.PeerORD = told(answer.data.IRD), told(answer.data.ORD)
 		var agreed enhanced.Agreed
 		agreed, t.Fault = enhanced.Conclude(ours, answer.data)

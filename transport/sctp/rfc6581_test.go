@@ -62,7 +62,7 @@ func TestSCTP_62_DepthsFollowTheRulesOfMPA(t *testing.T) {
 		{"an ORD above our IRD ends it: 2/0/06 (14)", Options{}, "0010 0008", "0009 0011", depths{16, 8}, depths{9, 17}, transport.MPAInsufficientIRD},
 		{"IRD 0x3FFF leaves our ORD (18)", Options{}, "0010 0008", "3fff 0010", depths{16, 8}, depths{-1, 16}, 0},
 		{"ORD 0x3FFF leaves our IRD (19)", Options{}, "0010 0008", "0009 3fff", depths{16, 8}, depths{9, -1}, 0},
-		{"both are left to the ULPs (18, 19)", Options{FixedDepths: true}, "3fff 3fff", "3fff 3fff", depths{16, 8}, depths{-1, -1}, 0},
+		{"both 0x3FFF leave ours (18, 19)", Options{}, "0010 0008", "3fff 3fff", depths{16, 8}, depths{-1, -1}, 0},
 	} {
 		f := newFake()
 		f.says(17, "0000 0006"+c.answer)
@@ -85,4 +85,17 @@ func TestSCTP_62_DepthsFollowTheRulesOfMPA(t *testing.T) {
 	var rejected *RejectError
 	require.ErrorAs(t, err, &rejected)
 	require.Equal(t, depths{2, 7}, depths{rejected.IRD, rejected.ORD}, "those of a refusal, too (15)")
+}
+
+// TestMPA2_34_DepthsThatAreLeftToTheULPs: there is nothing of RFC 6581 to ask for, and its Initiate is not used (section
+// 10 there).
+func TestMPA2_34_DepthsThatAreLeftToTheULPs(t *testing.T) {
+	o := Options{FixedDepths: true}
+	require.Equal(t, MaxPrivateData, o.MaxPrivate())
+	f := newFake()
+	f.says(17, "0000 0002 6869")
+	_, terms, err := Connect(context.Background(), f, o, 16, 8, []byte("A"))
+	require.NoError(t, err)
+	f.wantSent(t, "17 0000 0001 41")
+	require.Equal(t, &Terms{IRD: 16, ORD: 8, PeerIRD: -1, PeerORD: -1, PeerPrivateData: []byte("hi")}, terms)
 }

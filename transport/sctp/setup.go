@@ -12,7 +12,9 @@ import (
 type Options struct {
 	// Plain asks for a session of RFC 5043 alone, which negotiates no depths.
 	Plain bool
-	// FixedDepths leaves IRD and ORD to the ULPs (RFC 6581 section 9.1).
+	// FixedDepths leaves IRD and ORD to the ULPs. Nothing of RFC 6581 is wanted then, since no
+	// ready-to-receive message is asked for here, and it must not be used (section 10 there): the
+	// session is asked for as with Plain.
 	FixedDepths bool
 	// StrictDepths makes an initiator obey an Accept whose IRD and ORD are both 0:
 	// it sends no Reads. Otherwise its own ORD stands.
@@ -67,12 +69,15 @@ func told(depth uint16) int {
 // CheckRequest tells whether a session may be asked for with so many octets of private
 // data. Connect checks the same; a caller may want to know before there is an association.
 func (o Options) CheckRequest(private int) error {
-	return checkPrivate(private, sealing(o.Seal), !o.Plain)
+	return checkPrivate(private, sealing(o.Seal), o.isEnhanced())
 }
+
+// isEnhanced tells whether a session of RFC 6581 is asked for.
+func (o Options) isEnhanced() bool { return !o.Plain && !o.FixedDepths }
 
 // MaxPrivate is how many octets a request with these options has room for behind the enhanced
 // data, what Seal adds included.
-func (o Options) MaxPrivate() int { return maxPrivate(!o.Plain) }
+func (o Options) MaxPrivate() int { return maxPrivate(o.isEnhanced()) }
 
 func maxPrivate(isEnhanced bool) int {
 	if isEnhanced {
