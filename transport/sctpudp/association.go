@@ -75,6 +75,7 @@ type association struct {
 	window   uint32 // what the peer had room for when it last said so
 	received uint32 // the TSN up to which we have told the peer that we have everything
 	arrived  record
+	begun    bool // a DATA chunk of the peer has come
 	watch    *time.Timer
 }
 
@@ -325,6 +326,7 @@ func (a *association) sight(c chunk) (ok bool) {
 	a.mu.Lock()
 	if a.arrived.known(c.tsn()) {
 		a.mu.Unlock()
+		c[1] |= flagImmediate // our acknowledgement was lost: another is due at once (RFC 9260 section 6.2)
 		return true
 	}
 	s := a.streams[id]
@@ -338,6 +340,10 @@ func (a *association) sight(c chunk) (ok bool) {
 	if !ok {
 		a.mu.Unlock()
 		return false
+	}
+	if !a.begun { // the first one is acknowledged at once (RFC 9260 section 5.1)
+		a.begun = true
+		c[1] |= flagImmediate
 	}
 	a.arrived.take(c.tsn())
 	a.room.take(c)

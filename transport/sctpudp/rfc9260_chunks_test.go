@@ -2,6 +2,7 @@ package sctpudp
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -83,5 +84,31 @@ func TestDATAWithoutUserData(t *testing.T) {
 		x.says(victimTag, data(flagsMessage, 0x01020304, 3, sctp.PPIDSegment, nil))
 		require.ErrorContains(x, x.failure(), "no user data")
 		require.Equal(x, []chunk{octets("0600 000c 0009 0008 01020304")}, x.chunks(chunkAbort))
+	})
+}
+
+// TestDATAThatIsAcknowledgedAtOnce: the first of an association (RFC 9260 section 5.1), and one that has come before
+// where nothing new comes with it (section 6.2). Others may wait for 200 ms.
+func TestDATAThatIsAcknowledgedAtOnce(t *testing.T) {
+	initiate := func(tsn uint32) []byte { return data(flagsMessage, tsn, 3, sctp.PPIDControl, octets("0000 0001")) }
+	segment := func(tsn uint32) []byte { return data(flagsMessage, tsn, 3, sctp.PPIDSegment, octets("0001 41")) }
+	guarded(t, func(x *victim) {
+		first := x.tsn()
+		for _, c := range []struct {
+			why     string
+			chunks  []byte
+			instant int
+		}{
+			{"the first one", initiate(first), 1},
+			{"a new one", segment(first + 1), 0},
+			{"one that has come before", segment(first + 1), 1},
+			{"one that has come before, again", initiate(first), 1},
+			{"a new one behind it", segment(first + 2), 0},
+		} {
+			x.answers()
+			x.says(victimTag, c.chunks)
+			require.Len(x, x.chunks(chunkSack), c.instant, c.why)
+			time.Sleep(time.Second)
+		}
 	})
 }
