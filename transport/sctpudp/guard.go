@@ -3,6 +3,8 @@ package sctpudp
 import (
 	"encoding/binary"
 	"errors"
+	"net"
+	"slices"
 	"time"
 )
 
@@ -11,6 +13,8 @@ var (
 	errOrdered = errors.New("sctp: the peer sent an ordered message (RFC 5043 section 10)")
 	errPieces  = errors.New("sctp: the peer cuts messages into pieces that are smaller than any packet")
 	errLong    = errors.New("sctp: the peer sent a message that is longer than any packet (RFC 5043 section 9)")
+
+	violations = []error{errStream, errOrdered, errPieces, errLong}
 )
 
 // An emptyError is why an association ends whose peer has sent a DATA chunk without user data (RFC 9260 section 6.2).
@@ -18,12 +22,17 @@ type emptyError struct{ tsn uint32 }
 
 func (e *emptyError) Error() string { return "sctp: the peer sent a DATA chunk with no user data" }
 
-// causes are those of the ABORT that tells the peer why, for the errors that have one.
+// causes are those of the ABORT that tells the peer why, for the errors that have one (RFC 9260 sections 3.3.10 and 9.1).
 func causes(why error) []byte {
-	const noUserData = 9
+	const noUserData, ofTheUser, violation = 9, 12, 13
 	var empty *emptyError
-	if errors.As(why, &empty) {
+	switch {
+	case errors.As(why, &empty):
 		return appendParam(nil, noUserData, binary.BigEndian.AppendUint32(nil, empty.tsn))
+	case errors.Is(why, net.ErrClosed):
+		return appendParam(nil, ofTheUser, nil)
+	case slices.Contains(violations, why):
+		return appendParam(nil, violation, nil)
 	}
 	return nil
 }

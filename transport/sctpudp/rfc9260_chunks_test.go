@@ -112,3 +112,22 @@ func TestDATAThatIsAcknowledgedAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestAbortSaysWhy: with the causes of RFC 9260 section 3.3.10. Of a peer that is gone there is none.
+func TestAbortSaysWhy(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(x *victim)
+		want string
+	}{
+		"an ordered message": {func(x *victim) { x.says(victimTag, data(3, 0, 3, 16, octets("0000 41"))) }, "0600 0008 000d 0004"},
+		"the user":           {func(x *victim) { x.session(3); x.l.End() }, "0600 0008 000c 0004"},
+		"nothing comes":      {func(*victim) { time.Sleep(time.Minute) }, "0600 0004"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			guarded(t, func(x *victim) {
+				c.end(x)
+				require.Equal(x, []chunk{octets(c.want)}, x.chunks(chunkAbort))
+			})
+		})
+	}
+}
