@@ -104,7 +104,7 @@ var more = []attack{
 		[]string{"ATK-53a", "ATK-53b", "ATK-53c", "ATK-53d", "ATK-53e", "ATK-53f", "ATK-53g"},
 	},
 	{
-		"ATK-54", "amplification by packets with a forged source", "", "9 kinds of packets",
+		"ATK-54", "amplification by packets with a forged source", "", "10 kinds of packets",
 		"over TCP nothing before the handshake; over UDP at most 3.5 octets for one, less than 3 with the headers, and nothing is kept",
 		[]string{"transport/sctpudp.TestAttackAmplification"},
 		[]string{"ATK-54a"},
