@@ -28,7 +28,7 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 	c := rdmap.Config{
 		Table: r.table, Scope: stag.Scope{PD: qp.cfg.PD.id, Stream: qp.id},
 		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth + len(siwWaits),
-		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: qpconn.Window(llp),
+		Receives: qp.receives(), Publish: qp.rq.push, Events: events{qp}, RTR: rtr, Window: qpconn.Window(llp),
 		Extensions: qp.commits.extensions(),
 	}
 	qp.window.Configure(&c)

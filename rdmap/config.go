@@ -20,6 +20,12 @@ type Config struct {
 	Events     Events
 	Extensions []*Extension
 
+	// Publish is called if messages were delivered and the peer has sent a request behind them, before that may be
+	// answered: when it returns they must be complete for the layer above, because the response tells the peer so (RFC
+	// 5040 appendix B, RFC 7306 section 7). The receiving goroutine calls it, with no lock held. nil: they are complete
+	// when [ReceiveQueue].Deliver returns.
+	Publish func()
+
 	// RTR is the kind of the message that an initiator sends first in peer-to-peer set-up
 	// (RFC 6581 section 9.2); 0: it sends none. The message is empty and causes no
 	// completion. RTRRead uses MSN 1 of QN 1 and, until the response arrives, one slot of the

@@ -128,6 +128,7 @@ func (q *sendSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 		m.Len, m.Imm = 0, q.immediates.at(h.MSN).octets
 	}
 	q.ReceiveQueue.Deliver(m)
+	q.s.delivered = true
 	if q.s.ending() { // a message that came before its turn would complete the receive of one that was not delivered
 		q.s.ddp.Forget()
 	}
@@ -149,6 +150,7 @@ func (q *sendSink) DeliverBatch(h *ddp.UntaggedHeader, lens []uint32) {
 	}
 	q.s.received(op, uint64(len(lens)), octets)
 	q.DeliverSends(op, lens)
+	q.s.delivered = true
 }
 
 // invalidateFor invalidates an STag at the request of the peer. An STag that is not valid is

@@ -76,6 +76,7 @@ func (q *requestSink) Missing() error {
 func (q *requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	op := opcodeOf(h.RsvdULP)
 	q.s.received(op, 1, uint64(n))
+	q.s.publishDelivered()
 	in := q.s.take(h, int(n))
 	switch op {
 	case OpReadRequest:
@@ -88,6 +89,14 @@ func (q *requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	q.s.enqueue(in)
 	q.s.serveNext()
 	return nil
+}
+
+// publishDelivered calls Publish if a message was delivered since the last call.
+func (s *Stream) publishDelivered() {
+	if s.delivered && s.config.Publish != nil {
+		s.config.Publish()
+	}
+	s.delivered = false
 }
 
 // take removes the first free buffer, which holds a request of n octets.

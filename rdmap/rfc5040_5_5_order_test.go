@@ -193,6 +193,32 @@ func TestRDMAP_109_SendIsDeliveredBeforeEarlierReadsAreAnswered(t *testing.T) {
 	c.wantSegment("for the Response", tagged(OpReadResponse, true, target, ""))
 }
 
+// TestEXT_22_MessagesArePublishedBeforeARequest: the response to it tells the peer that they are complete.
+func TestEXT_22_MessagesArePublishedBeforeARequest(t *testing.T) {
+	var c *conversation
+	var calls []int // how many messages there were
+	c = converse(t, func(cfg *Config) {
+		cfg.Publish = func() {
+			_, irq := c.s.Unfinished()
+			require.Zero(t, irq, "nothing can be answered yet")
+			calls = append(calls, len(c.received))
+		}
+	})
+	r, _ := c.region(8, nil)
+	for range 4 {
+		c.buffers = append(c.buffers, []stag.Span{span(r, 0, 8)})
+	}
+	c.sends("a Read Request behind nothing", readRequestOf(1, ReadRequest{Sink: target}))
+	c.wantSegment("is answered", tagged(OpReadResponse, true, target, ""))
+	c.sends("a Send, Immediate Data and two Read Requests", untagged(OpSend, QNSend, 1, "x"), immediate(2, "12345678"), readRequestOf(2, ReadRequest{Sink: target}))
+	c.wantSegment("an answer", tagged(OpReadResponse, true, target, ""))
+	c.sends("the second", readRequestOf(3, ReadRequest{Sink: target}))
+	c.wantSegment("an answer", tagged(OpReadResponse, true, target, ""))
+	require.NoError(t, c.s.Segments(c.seq, &arrivals{untagged(OpSend, QNSend, 3, "y"), untagged(OpSend, QNSend, 4, "z"), readRequestOf(4, ReadRequest{Sink: target})}))
+	require.Equal(t, []int{2, 4}, calls, "once for the messages before a request")
+	require.Equal(t, []int{2}, c.runs, "whether they come together or not")
+}
+
 func TestRDMAP_100_VERBS_69_SendShowsEarlierWrites(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.Window = 8 })
 	r, mem := c.region(8, nil)

@@ -24,8 +24,9 @@ type Stream struct {
 	fill   filler // used by the sending goroutine
 	stats  stats
 	tally  tally // used by the receiving goroutine
-	// Used by the receiving goroutine: a request was answered since the last BatchDone.
-	answers bool
+	// Used by the receiving goroutine: a request was answered since the last BatchDone, a message was
+	// delivered since Publish was called.
+	answers, delivered bool
 
 	windows stag.Windows // the windows that are bound to this stream
 
