@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/ddp"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -155,6 +156,40 @@ func TestCMT_28_34_35_36_37_38_39_ProtectionErrors(t *testing.T) {
 	r, _ := c.region(nil)
 	c.sends("up to the last octet of a region", requestOf(1, ask(1, part(r, 63, 1), part(r, 0, 64))))
 	c.wantAnswer("all is its own", 1, 1, 0)
+}
+
+// TestCMT_28_RequestInErrorEndsTheStreamAtOnce, while an earlier one is being served: the Terminate is sent at the earliest
+// opportunity, and about the first message in error (draft section 5.1 (2), RFC 5040 section 7.1 (4)).
+func TestCMT_28_RequestInErrorEndsTheStreamAtOnce(t *testing.T) {
+	for what, bad := range map[string]func(*stag.Region) (transport.Code, Request){
+		"no STag": func(*stag.Region) (transport.Code, Request) {
+			return transport.RDMAPInvalidSTag, ask(2, Region{0x01020304, 0, 1})
+		},
+		"out of range": func(r *stag.Region) (transport.Code, Request) { return transport.RDMAPBounds, ask(2, part(r, 0, 65)) },
+		"not aligned": func(r *stag.Region) (transport.Code, Request) {
+			return transport.RDMAPStreamCatastrophic, ask(2, part(r, 0, 8)).then(r.STag(), 0x1001, 1)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := converse(t, nil)
+			r, mem := c.region(nil)
+			c.sends("a Commit that takes its time", requestOf(1, ask(1, part(r, 0, 8))))
+			code, request := bad(r)
+			segment := requestOf(2, request)
+			err := c.send(segment)
+			var e *ddp.SegmentError
+			require.ErrorAs(t, err, &e, "the next is refused")
+			require.Equal(t, code, e.Code())
+			require.True(t, c.s.Terminate(err))
+			c.sends("more", writeOf(part(r, 0, 8), "behind"), untagged(0x43, 0, 1, ""), writeOf(Region{STag: 0x01020304}, "in error, too"))
+			require.Equal(t, make([]byte, 64), mem, "of what follows nothing is placed")
+			require.Empty(t, c.msgs, "and nothing is delivered")
+			want := rdmap.Terminate{Code: code, SegmentLen: len(segment), DDPHeader: segment[:18]}
+			c.wantSegment("the Terminate is about the request", untagged(0x47, 2, 1, string(want.Append(nil))))
+			c.run()
+			c.wantIdle("the first is not answered any more")
+		})
+	}
 }
 
 // TestCMT_54_NothingStaysUnderWay: a goroutine that waits for the requests that are being served

@@ -95,8 +95,8 @@ func (in *Inbound) Reply(p []byte) {
 	in.answer(p, fault)
 }
 
-// Fail ends the stream with f, as an error of the request. Earlier requests are answered
-// first.
+// Fail ends the stream with f, as an error of the request: at once, in a call of Serve from the receiving
+// goroutine, and otherwise when earlier requests were answered.
 func (in *Inbound) Fail(f *transport.Fault) { in.answer(nil, f) }
 
 func (in *Inbound) answer(p []byte, f *transport.Fault) {

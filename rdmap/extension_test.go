@@ -133,11 +133,7 @@ func TestExtensionAnswersTooMuch(t *testing.T) {
 	e.Serve = func(in *Inbound) { in.Reply(make([]byte, 41)) }
 	c := echoing(t, e)
 	segment := untagged(opEcho, QNRequest, 1, "x")
-	c.sends("a request", segment)
-	err := c.flush()
-	require.Error(t, err)
-	require.True(t, c.s.Terminate(err))
-	c.wantTerminate("nothing of it is sent", blaming(transport.RDMAPStreamCatastrophic, segment))
+	c.wantRefused("nothing of it is sent", segment, blaming(transport.RDMAPStreamCatastrophic, segment))
 }
 
 func TestExtensionMessagesOfWrongLength(t *testing.T) {

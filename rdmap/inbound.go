@@ -88,7 +88,19 @@ func (q *requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	in.ext, in.state = q.s.serving(op), inboundWaiting
 	q.s.enqueue(in)
 	q.s.serveNext()
-	return nil
+	return q.s.failed(in)
+}
+
+// failed returns the fault of a request that its extension has failed already, in the call of Serve. Like one of a Read
+// Request it is reported at once: the first message in error is, and nothing that the peer has sent after it is placed or
+// delivered (RFC 5040 section 7.1, RFC 7306 section 8.1).
+func (s *Stream) failed(in *Inbound) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if in.state != inboundAnswered || in.fault == nil {
+		return nil // it is being served, or was answered, and its buffer may be free
+	}
+	return in.fault
 }
 
 // publishDelivered calls Publish if a message was delivered since the last call.
