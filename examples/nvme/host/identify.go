@@ -108,12 +108,18 @@ type description struct {
 	zeroes   bool // trimmed LBAs read as zero
 }
 
-// describe asks for one namespace. One that is not active is capsule.ErrInactive.
-func (a *assoc) describe(ctx context.Context, nsid uint32) (d description, err error) {
-	page, err := a.page(ctx, capsule.Identify{CNS: capsule.CNSNamespace, NSID: nsid})
+// pageOf is page for a namespace. One that the controller does not have is capsule.ErrInactive.
+func (a *assoc) pageOf(ctx context.Context, cns uint8, nsid uint32) ([]byte, error) {
+	page, err := a.page(ctx, capsule.Identify{CNS: cns, NSID: nsid})
 	if errors.Is(err, capsule.StatusError{Status: capsule.StatusInvalidNamespace}) {
-		return d, capsule.ErrInactive
+		return nil, capsule.ErrInactive
 	}
+	return page, err
+}
+
+// describe asks for one namespace. One that is not active is capsule.ErrInactive, also if that came about between the questions.
+func (a *assoc) describe(ctx context.Context, nsid uint32) (d description, err error) {
+	page, err := a.pageOf(ctx, capsule.CNSNamespace, nsid)
 	if err != nil {
 		return d, err
 	}
@@ -129,7 +135,7 @@ func (a *assoc) describe(ctx context.Context, nsid uint32) (d description, err e
 	}
 	d.readOnly = ns.NSATTR&capsule.NSATTRWriteProtected != 0
 	d.zeroes = ns.DLFEAT&7 == capsule.DLFEATZeroes
-	if page, err = a.page(ctx, capsule.Identify{CNS: capsule.CNSDescriptors, NSID: nsid}); err != nil {
+	if page, err = a.pageOf(ctx, capsule.CNSDescriptors, nsid); err != nil {
 		return d, err
 	}
 	names, err := capsule.ParseDescriptors(page)

@@ -99,6 +99,28 @@ func TestHOST_16_HostileNamespaces(t *testing.T) {
 	}
 }
 
+// A namespace that is removed while the host looks at it is left out, whatever the host has asked by then.
+func TestNamespaceRemovedMeanwhile(t *testing.T) {
+	for _, cns := range []uint8{capsule.CNSNamespace, capsule.CNSDescriptors} {
+		virtual(t, func(t *testing.T) {
+			tg := newTarget(t)
+			c := connect(t, tg, pipeOptions(t))
+			n := disk(t, c)
+			tg.script(func(c *call) bool {
+				if c.q.qid == 0 && c.Opcode == capsule.OpIdentify && capsule.ParseIdentify(&c.SQE).CNS == cns {
+					c.answer(0, capsule.StatusInvalidNamespace)
+					return true
+				}
+				return false
+			})
+			list, err := c.Namespaces(context.Background())
+			require.NoError(t, err, "CNS %d", cns)
+			require.Empty(t, list)
+			require.ErrorIs(t, n.Err(), capsule.ErrInactive)
+		})
+	}
+}
+
 // A list that is not in order ends the connections.
 func TestHOST_16_HostileList(t *testing.T) {
 	virtual(t, func(t *testing.T) {
