@@ -130,33 +130,6 @@ func TestReplacedFilesAreForgotten(t *testing.T) {
 	require.Equal(t, "file", h.where(t, replaced))
 }
 
-// TestListings are found by their verifier, as long as they are kept.
-func TestListings(t *testing.T) {
-	dir := t.TempDir()
-	write(t, nil, dir, "one")
-	h := opened(t, dir)
-	list := func() []os.FileInfo {
-		l, err := h.fs.ReadDir("")
-		require.NoError(t, err)
-		return l
-	}
-	v := h.VerifierFor("", list())
-	require.Equal(t, v, opened(t, dir).VerifierFor("", list()), "the same at another server")
-	require.Len(t, h.DataForVerifier("", v), 1)
-	again := list()
-	require.Equal(t, v, h.VerifierFor("", again))
-	require.Same(t, again[0], h.DataForVerifier("", v)[0], "with the sizes that it has now")
-	require.Nil(t, h.DataForVerifier("x", v))
-	require.Nil(t, h.DataForVerifier("", v+1))
-	write(t, nil, dir, "two")
-	require.NotEqual(t, v, h.VerifierFor("", list()))
-	require.Len(t, h.DataForVerifier("", v), 1, "a client goes on with the older one")
-	for range keptListings {
-		h.VerifierFor("other", nil)
-	}
-	require.Nil(t, h.DataForVerifier("", v))
-}
-
 // TestMount gives the whole directory.
 func TestMount(t *testing.T) {
 	h := opened(t, t.TempDir())

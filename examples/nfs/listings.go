@@ -1,0 +1,106 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// keptListings is how many listings of directories are kept for clients that read them piece by piece.
+const keptListings = 32
+
+// listings are those of directories that were read last, by verifier.
+type listings struct {
+	mu  sync.Mutex
+	all [keptListings]listing
+	at  int
+}
+
+type listing struct {
+	path     string
+	verifier uint64
+	contents []fs.FileInfo
+}
+
+// VerifierFor keeps a listing, and returns its verifier, which depends on the path and the names alone: it is the same
+// after the server was started again.
+func (h *handler) VerifierFor(path string, contents []os.FileInfo) uint64 {
+	sum := sha256.New()
+	add := func(s string) {
+		_, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(s))))
+		_, _ = sum.Write([]byte(s))
+	}
+	add(path)
+	for _, c := range contents {
+		add(c.Name())
+	}
+	l := listing{path, binary.BigEndian.Uint64(sum.Sum(nil)), entries(h.fs, path, contents)}
+	h.listings.mu.Lock()
+	defer h.listings.mu.Unlock()
+	for i := range h.listings.all {
+		if old := &h.listings.all[i]; old.contents != nil && old.verifier == l.verifier && old.path == path {
+			*old = l
+			return l.verifier
+		}
+	}
+	h.listings.all[h.listings.at] = l
+	h.listings.at = (h.listings.at + 1) % keptListings
+	return l.verifier
+}
+
+// DataForVerifier returns a listing that was kept; nil: there is none.
+func (h *handler) DataForVerifier(path string, verifier uint64) []os.FileInfo {
+	h.listings.mu.Lock()
+	defer h.listings.mu.Unlock()
+	for i := range h.listings.all {
+		if l := &h.listings.all[i]; l.contents != nil && l.verifier == verifier && l.path == path {
+			return l.contents
+		}
+	}
+	return nil
+}
+
+// entries makes what is kept of a listing.
+func entries(from *filesystem, dir string, contents []fs.FileInfo) []fs.FileInfo {
+	kept, all := make([]fs.FileInfo, len(contents)), make([]entry, len(contents))
+	for i, info := range contents {
+		all[i].listed, all[i].dir, all[i].from = info, dir, from
+		kept[i] = &all[i]
+	}
+	return kept
+}
+
+// An entry is one of a listing that is kept. It tells of the file that has its name now: a client takes that for the file whose handle
+// it gets besides, and the one that was listed may have been written or replaced. Of a file that is gone it tells what was. go-nfs asks for
+// the mode first, and so only that looks.
+type entry struct {
+	listed fs.FileInfo
+	dir    string
+	from   *filesystem
+	now    atomic.Pointer[fs.FileInfo] // nil: it was not looked at
+}
+
+func (e *entry) latest() fs.FileInfo {
+	if now := e.now.Load(); now != nil {
+		return *now
+	}
+	return e.listed
+}
+
+func (e *entry) Mode() fs.FileMode {
+	if now, err := e.from.Lstat(filepath.Join(e.dir, e.Name())); err == nil {
+		e.now.Store(&now)
+	}
+	return e.latest().Mode()
+}
+
+func (e *entry) Name() string       { return e.listed.Name() }
+func (e *entry) Size() int64        { return e.latest().Size() }
+func (e *entry) ModTime() time.Time { return e.latest().ModTime() }
+func (e *entry) IsDir() bool        { return e.latest().IsDir() }
+func (e *entry) Sys() any           { return e.latest().Sys() }
