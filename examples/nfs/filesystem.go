@@ -47,7 +47,13 @@ func local(path string) string {
 
 // A file is one that is open. go-nfs uses no locks. It neither closes nor uses a file after a call that has failed, so such a call closes
 // it: else a file that was removed would keep its room on the disk until a garbage collection.
-type file struct{ *os.File }
+type file struct {
+	*os.File
+	name string
+}
+
+// Name is the name that the file was opened by, as go-nfs needs it: that of an os.File of a Root leads out of the Root.
+func (f file) Name() string { return f.name }
 
 func (file) Lock() error   { return nil }
 func (file) Unlock() error { return nil }
@@ -99,7 +105,7 @@ func (f *filesystem) OpenFile(name string, flag int, perm os.FileMode) (billy.Fi
 		_ = o.Close()
 		return nil, err
 	}
-	return file{o}, nil
+	return file{o, name}, nil
 }
 
 // Stat tells of the file that a link leads to.

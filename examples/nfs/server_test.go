@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	nfsc "github.com/willscott/go-nfs-client/nfs"
+	"github.com/willscott/go-nfs-client/nfs/rpc"
+	"github.com/willscott/go-nfs-client/nfs/xdr"
 )
 
 // uses does what programs do on a file system, and compares with the directory.
@@ -91,6 +93,35 @@ func TestRestart(t *testing.T) {
 	attr, err := v.GetAttr(handle)
 	require.NoError(t, err)
 	require.EqualValues(t, 5000, attr.Filesize)
+}
+
+// TestCreateTellsTheAttributes of what was made: without them a client has to ask for them.
+func TestCreateTellsTheAttributes(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+	v := mounts(t, serves(t, dir, false).streams[0].Addr().String())
+	_, sub, err := v.Lookup("/sub")
+	require.NoError(t, err)
+	res, err := v.Call(&struct {
+		rpc.Header
+		Dir   []byte
+		Name  string
+		How   uint32
+		Attrs nfsc.Sattr3
+	}{
+		Header: rpc.Header{Rpcvers: 2, Prog: nfsc.Nfs3Prog, Vers: nfsc.Nfs3Vers, Proc: nfsc.NFSProc3Create, Cred: rpc.AuthNull, Verf: rpc.AuthNull},
+		Dir:    sub, Name: "file", Attrs: nfsc.Sattr3{Mode: nfsc.SetMode{SetIt: true, Mode: 0o640}},
+	})
+	require.NoError(t, err)
+	var made struct {
+		Status uint32
+		Handle nfsc.PostOpFH3
+		Attr   nfsc.PostOpAttr
+	}
+	require.NoError(t, xdr.Read(res, &made))
+	require.Zero(t, made.Status)
+	require.True(t, made.Attr.IsSet)
+	require.EqualValues(t, 0o640, made.Attr.Attr.FileMode)
 }
 
 // TestCreateOfAFileThatIsThere: a client that did not know of the file loses nothing of it.
