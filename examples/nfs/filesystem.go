@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/go-git/go-billy/v5"
 )
@@ -16,6 +17,8 @@ type filesystem struct {
 	device   uint64 // that it is on
 	readOnly bool
 	handles  *handles
+	modes    sync.Mutex // held while the mode of a file changes
+	lately   lately     // written by clients
 }
 
 func newFilesystem(dir string, readOnly bool) (*filesystem, error) {
@@ -94,6 +97,9 @@ func (f *filesystem) OpenFile(name string, flag int, perm os.FileMode) (billy.Fi
 		return nil, fs.ErrPermission
 	}
 	o, err := f.root.OpenFile(local(name), flag|noWait, perm.Perm())
+	if errors.Is(err, fs.ErrPermission) && !f.readOnly {
+		o, err = f.openOwn(local(name), flag|noWait, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +110,9 @@ func (f *filesystem) OpenFile(name string, flag int, perm os.FileMode) (billy.Fi
 	if err != nil {
 		_ = o.Close()
 		return nil, err
+	}
+	if flag != os.O_RDONLY {
+		f.lately.add(info)
 	}
 	return file{o, name}, nil
 }
@@ -173,6 +182,8 @@ func (f *filesystem) Chmod(name string, mode os.FileMode) error {
 	if err != nil || info.Mode()&fs.ModeSymlink != 0 {
 		return err
 	}
+	f.modes.Lock()
+	defer f.modes.Unlock()
 	return f.root.Chmod(local(name), mode)
 }
 

@@ -2,9 +2,11 @@ package main
 
 import (
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/willscott/go-nfs"
+	"golang.org/x/sys/unix"
 )
 
 // TestPipesAreNotOpened: no call waits for the other end of a pipe.
@@ -174,4 +177,62 @@ func TestGenerations(t *testing.T) {
 		numbers[st.Ino] = now
 		require.NoError(t, os.Remove(path))
 	}
+}
+
+// asUser takes from the thread what lets it open each file whatever its mode is. The calls are those of a process without privileges then.
+func asUser(t *testing.T) {
+	t.Helper()
+	runtime.LockOSThread() // without an end: the thread ends with the goroutine
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	require.NoError(t, unix.Capget(&hdr, &caps[0]))
+	caps[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+	require.NoError(t, unix.Capset(&hdr, &caps[0]))
+}
+
+// TestFilesThatAreOpen at a client can be written and read whatever their mode is (RFC 1813 section 4.4): cp, tar and git make files that are
+// read-only, and write them then. Other files that are read-only stay so.
+func TestFilesThatAreOpen(t *testing.T) {
+	dir := t.TempDir()
+	write(t, octets(20), dir, "other")
+	require.NoError(t, os.Chmod(filepath.Join(dir, "other"), 0o444))
+	h := opened(t, dir)
+	asUser(t)
+	_, err := h.fs.OpenFile("other", os.O_RDWR, 0o444)
+	require.ErrorIs(t, err, fs.ErrPermission)
+	for _, mode := range []os.FileMode{0o444, 0o200, 0, 0o640} {
+		f, err := h.fs.Create("file")
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.NoError(t, h.fs.Chmod("file", mode))
+		f, err = h.fs.OpenFile("file", os.O_RDWR, mode)
+		require.NoError(t, err, mode)
+		_, err = f.Write(octets(10))
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		f, err = h.fs.Open("file")
+		require.NoError(t, err, mode)
+		there, err := io.ReadAll(f)
+		require.NoError(t, err)
+		require.Equal(t, octets(10), there)
+		require.NoError(t, f.Close())
+		info, err := h.fs.Lstat("file")
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode())
+		if mode&0o200 == 0 {
+			h.fs.lately.files.Put(info.Sys().(*syscall.Stat_t).Ino, time.Now().Add(-latelyTime))
+			_, err = h.fs.OpenFile("file", os.O_RDWR, mode)
+			require.ErrorIs(t, err, fs.ErrPermission, "by now no client has it open")
+		}
+		require.NoError(t, h.fs.Remove("file"))
+	}
+	_, err = h.fs.Create("other")
+	require.ErrorIs(t, err, fs.ErrPermission)
+	f, err := h.fs.Create("file")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.NoError(t, h.fs.Chmod("file", 0))
+	h.fs.readOnly = true
+	_, err = h.fs.Open("file")
+	require.ErrorIs(t, err, fs.ErrPermission, "nothing changes there")
 }
