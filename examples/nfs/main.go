@@ -16,7 +16,8 @@
 //
 // A write is in the page cache when it is answered: it survives the end of the server, but not that of its host. There are no hard
 // links, no locks (hence nolock), and no cache of replies, so a REMOVE that is repeated after a connection was lost may fail.
-// go-nfs answers CREATE, MKDIR and SYMLINK on a full file system as if they were not permitted.
+// go-nfs answers CREATE, MKDIR and SYMLINK on a full file system as if they were not permitted, and so MKNOD. It neither tells nor sets the bits
+// setuid, setgid and sticky, and the one time of a file that it tells is that of the last write.
 package main
 
 import (
