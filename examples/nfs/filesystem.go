@@ -128,10 +128,11 @@ func (f *filesystem) Rename(from, to string) error {
 	if f.readOnly {
 		return fs.ErrPermission
 	}
+	renamed := f.handles.rename(local(from), local(to))
 	if err := f.root.Rename(local(from), local(to)); err != nil {
 		return err
 	}
-	f.handles.renamed(local(from), local(to))
+	renamed()
 	return nil
 }
 

@@ -121,11 +121,31 @@ func (h *handles) searchAll(before int) {
 	h.last = time.Now()
 }
 
-// renamed makes handles follow a file, or a directory with all that is in it, and forgets those of what it has replaced.
-func (h *handles) renamed(from, to string) {
+// rename is called ahead of a rename. What it returns makes handles follow a file, or a directory with all that is in it, and forgets those of
+// what was replaced. Of all files it looks only for those in a directory.
+func (h *handles) rename(from, to string) (renamed func()) {
 	if from == to {
-		return
+		return func() {}
 	}
+	info, err := h.f.Lstat(from)
+	if err != nil || info.IsDir() {
+		return func() { h.renamedDirectory(from, to) }
+	}
+	id, unknown := h.f.identify(from)
+	replaced, none := h.f.identify(to)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if none == nil && h.paths[replaced] == to { // it may have another name
+			delete(h.paths, replaced)
+		}
+		if unknown == nil {
+			h.paths[id] = to
+		}
+	}
+}
+
+func (h *handles) renamedDirectory(from, to string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, path := range h.paths {

@@ -130,6 +130,26 @@ func TestReplacedFilesAreForgotten(t *testing.T) {
 	require.Equal(t, "file", h.where(t, replaced))
 }
 
+// TestRenameOfAFile looks at no other files, of which there may be many.
+func TestRenameOfAFile(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("a handle is that of a path here")
+	}
+	dir := t.TempDir()
+	write(t, nil, dir, "new")
+	write(t, nil, dir, "old")
+	h := opened(t, dir)
+	from, old := h.ToHandle(h.fs, []string{"new"}), h.ToHandle(h.fs, []string{"old"})
+	other := identity{number: 1}
+	h.fs.handles.paths[other] = filepath.Join("new", "none")
+	require.NoError(t, h.fs.Rename("new", "old"))
+	require.Equal(t, filepath.Join("new", "none"), h.fs.handles.paths[other])
+	require.Len(t, h.fs.handles.paths, 2)
+	require.Equal(t, "old", h.where(t, from))
+	_, _, err := h.FromHandle(old)
+	require.Error(t, err)
+}
+
 // TestMount gives the whole directory.
 func TestMount(t *testing.T) {
 	h := opened(t, t.TempDir())
