@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/fnv"
 	"io/fs"
 	"path/filepath"
@@ -18,6 +19,9 @@ const handleLen = 24
 
 // searchPause is the time between two searches through all files: clients can cause them.
 const searchPause = time.Second
+
+// looks is at how many files add looks: more than one, so that those that are gone become fewer.
+const looks = 2
 
 // handles are the file handles of an export. A handle has the identity of its file, so that it stays valid when the
 // server is started again. Where the file is, is known of files that clients have looked up; others, and those that
@@ -45,13 +49,38 @@ func newHandles(f *filesystem) *handles {
 func (h *handles) of(path string) []byte {
 	id, err := h.f.identify(path)
 	if err == nil {
-		h.mu.Lock()
-		h.paths[id] = path
-		h.mu.Unlock()
+		h.add(id, path)
 	}
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, handleLen), h.export)
 	b = binary.BigEndian.AppendUint64(b, id.number)
 	return binary.BigEndian.AppendUint64(b, id.born)
+}
+
+// add notes where a file is. For each file that is new it looks at some others and forgets those that are gone: programs of the host remove
+// files without a call, and more of them would be remembered than there are.
+func (h *handles) add(id identity, path string) {
+	h.mu.Lock()
+	_, known := h.paths[id]
+	h.paths[id] = path
+	some := make(map[identity]string, looks)
+	for id, path := range h.paths { // at random
+		if known || len(some) == looks {
+			break
+		}
+		some[id] = path
+	}
+	h.mu.Unlock()
+	for id, path := range some {
+		now, err := h.f.identify(path)
+		if err == nil && now == id || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		h.mu.Lock()
+		if h.paths[id] == path {
+			delete(h.paths, id)
+		}
+		h.mu.Unlock()
+	}
 }
 
 // path finds the file of a handle.

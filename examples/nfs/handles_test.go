@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -148,6 +149,23 @@ func TestRenameOfAFile(t *testing.T) {
 	require.Equal(t, "old", h.where(t, from))
 	_, _, err := h.FromHandle(old)
 	require.Error(t, err)
+}
+
+// TestRemovedFilesAreForgotten, also where no client has removed them.
+func TestRemovedFilesAreForgotten(t *testing.T) {
+	dir := t.TempDir()
+	h := opened(t, dir)
+	write(t, nil, dir, "stays")
+	stays := h.ToHandle(h.fs, []string{"stays"})
+	for i := range 1000 {
+		name := strconv.Itoa(i)
+		write(t, nil, dir, name)
+		h.ToHandle(h.fs, []string{name})
+		require.NoError(t, os.Remove(filepath.Join(dir, name)))
+	}
+	require.Less(t, len(h.fs.handles.paths), 100)
+	require.Equal(t, "stays", h.where(t, stays))
+	require.Zero(t, h.fs.handles.searches)
 }
 
 // TestMount gives the whole directory.
