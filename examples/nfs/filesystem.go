@@ -141,7 +141,12 @@ func (f *filesystem) Remove(name string) error {
 	if f.readOnly {
 		return fs.ErrPermission
 	}
-	return f.root.Remove(local(name))
+	removed := f.handles.remove(local(name))
+	if err := f.root.Remove(local(name)); err != nil {
+		return err
+	}
+	removed()
+	return nil
 }
 
 // Join makes a path. That of the root is empty.

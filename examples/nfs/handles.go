@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/lru"
 )
 
 // An identity is what a file keeps when it is renamed, and has for itself: its number, and when it was made.
@@ -19,6 +21,9 @@ const handleLen = 24
 
 // searchPause is the time between two searches through all files: clients can cause them.
 const searchPause = time.Second
+
+// goneFiles is how many files are remembered that are gone.
+const goneFiles = 4096
 
 // looks is at how many files add looks: more than one, so that those that are gone become fewer.
 const looks = 2
@@ -33,7 +38,8 @@ type handles struct {
 
 	mu       sync.Mutex
 	paths    map[identity]string
-	searches int // that have begun
+	gone     *lru.Map[identity, struct{}] // that clients have removed, so that nothing is searched for
+	searches int                          // that have begun
 
 	search sync.Mutex // held during a search; before mu
 	last   time.Time  // the end of the last search
@@ -42,7 +48,10 @@ type handles struct {
 func newHandles(f *filesystem) *handles {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(f.dir))
-	return &handles{f: f, export: h.Sum64(), pause: searchPause, paths: make(map[identity]string)}
+	return &handles{
+		f: f, export: h.Sum64(), pause: searchPause,
+		paths: make(map[identity]string), gone: lru.New[identity, struct{}](goneFiles),
+	}
 }
 
 // of returns the handle of a path. That of a file that does not exist, or is on another file system than the directory, is one of no file.
@@ -62,6 +71,7 @@ func (h *handles) add(id identity, path string) {
 	h.mu.Lock()
 	_, known := h.paths[id]
 	h.paths[id] = path
+	h.gone.Delete(id) // another file may have the same identity
 	some := make(map[identity]string, looks)
 	for id, path := range h.paths { // at random
 		if known || len(some) == looks {
@@ -93,11 +103,18 @@ func (h *handles) path(handle []byte) (string, bool) {
 		return "", false
 	}
 	path, ok, searches := h.known(id)
-	if !ok {
+	if !ok && !h.isGone(id) {
 		h.searchAll(searches)
 		path, ok, _ = h.known(id)
 	}
 	return path, ok
+}
+
+func (h *handles) isGone(id identity) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, gone := h.gone.Get(id)
+	return gone
 }
 
 // known tells where a file is, if it is still there.
@@ -157,20 +174,37 @@ func (h *handles) rename(from, to string) (renamed func()) {
 		return func() {}
 	}
 	info, err := h.f.Lstat(from)
-	if err != nil || info.IsDir() {
-		return func() { h.renamedDirectory(from, to) }
-	}
 	id, unknown := h.f.identify(from)
-	replaced, none := h.f.identify(to)
+	replaced := h.remove(to)
+	return func() {
+		replaced()
+		if err != nil || info.IsDir() {
+			h.renamedDirectory(from, to)
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if unknown == nil {
+			h.paths[id] = to
+			h.gone.Delete(id)
+		}
+	}
+}
+
+// remove is called ahead of the end of a name. What it returns forgets the file, unless it has other names.
+func (h *handles) remove(path string) (removed func()) {
+	info, none := h.f.Lstat(path)
+	id, unknown := h.f.identify(path)
+	if none != nil || unknown != nil || !lastName(info) {
+		return func() {}
+	}
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if none == nil && h.paths[replaced] == to { // it may have another name
-			delete(h.paths, replaced)
+		if now, ok := h.paths[id]; ok && now != path {
+			return // it was renamed meanwhile
 		}
-		if unknown == nil {
-			h.paths[id] = to
-		}
+		delete(h.paths, id)
+		h.gone.Put(id, struct{}{})
 	}
 }
 

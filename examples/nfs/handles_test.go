@@ -127,8 +127,38 @@ func TestReplacedFilesAreForgotten(t *testing.T) {
 		replaced = from
 	}
 	require.NoError(t, h.fs.Rename("file", "file"))
-	require.Len(t, h.fs.handles.paths, 2, "the file and the directory")
+	require.Len(t, h.fs.handles.paths, 1)
 	require.Equal(t, "file", h.where(t, replaced))
+}
+
+// TestHandlesOfFilesThatAreGone are stale without a search: a client that renames a file onto another makes the handles stale that others have.
+func TestHandlesOfFilesThatAreGone(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("a handle is that of a path here")
+	}
+	dir := t.TempDir()
+	h := opened(t, dir)
+	for _, name := range []string{"new", "replaced", "removed", "linked"} {
+		write(t, nil, dir, name)
+	}
+	require.NoError(t, os.Link(filepath.Join(dir, "linked"), filepath.Join(dir, "name")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "directory"), 0o755))
+	handle := make(map[string][]byte)
+	for _, name := range []string{"new", "replaced", "removed", "linked", "directory"} {
+		handle[name] = h.ToHandle(h.fs, []string{name})
+	}
+	require.NoError(t, h.fs.Rename("new", "replaced"))
+	for _, name := range []string{"removed", "directory", "linked"} {
+		require.NoError(t, h.fs.Remove(name))
+	}
+	for _, name := range []string{"replaced", "removed", "directory"} {
+		_, _, err := h.FromHandle(handle[name])
+		require.Error(t, err, name)
+	}
+	require.Equal(t, "replaced", h.where(t, handle["new"]))
+	require.Zero(t, h.fs.handles.searches)
+	require.Equal(t, "name", h.where(t, handle["linked"]), "it has another name")
+	require.Equal(t, 1, h.fs.handles.searches)
 }
 
 // TestRenameOfAFile looks at no other files, of which there may be many.

@@ -40,6 +40,12 @@ func (f *filesystem) identify(path string) (identity, error) {
 	return identity{number: st.Ino, born: born(filepath.Join(f.dir, path), st.Ino)}, nil
 }
 
+// lastName tells whether a file is gone when a name of it is.
+func lastName(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (info.IsDir() || st.Nlink == 1)
+}
+
 // born is what the file of a path has for itself, besides a number that a later one may have too: its time of birth, or where the
 // file system keeps none, as ext2, the generation of its number. 0: it has neither, or the path is that of another file by now.
 func born(path string, number uint64) uint64 {
