@@ -129,7 +129,7 @@ func (f *filesystem) Rename(from, to string) error {
 		return fs.ErrPermission
 	}
 	renamed := f.handles.rename(local(from), local(to))
-	if err := f.root.Rename(local(from), local(to)); err != nil {
+	if err := f.rename(local(from), local(to)); err != nil {
 		return err
 	}
 	renamed()

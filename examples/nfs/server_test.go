@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -122,6 +123,31 @@ func TestCreateTellsTheAttributes(t *testing.T) {
 	require.Zero(t, made.Status)
 	require.True(t, made.Attr.IsSet)
 	require.EqualValues(t, 0o640, made.Attr.Attr.FileMode)
+}
+
+// TestRenameOntoADirectory: one that is empty is replaced (RFC 1813 section 3.3.14), and so it is by rename(2).
+func TestRenameOntoADirectory(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("os.Root renames here, which refuses it")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"from", "empty", "full"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+	}
+	write(t, octets(10), dir, "from", "file")
+	write(t, octets(10), dir, "full", "file")
+	v := mounts(t, serves(t, dir, false).streams[0].Addr().String())
+	_, file, err := v.Lookup("/from/file")
+	require.NoError(t, err)
+	require.Error(t, v.Rename("/from", "/full"))
+	require.NoError(t, v.Rename("/from", "/empty"))
+	there, err := os.ReadFile(filepath.Join(dir, "empty", "file"))
+	require.NoError(t, err)
+	require.Equal(t, octets(10), there)
+	_, err = v.GetAttr(file)
+	require.NoError(t, err)
+	require.Error(t, v.Rename("/empty/file", "/full"), "a directory is not replaced by a file")
+	require.Error(t, v.Rename("/full", "/empty/file"), "nor a file by a directory")
 }
 
 // TestCreateOfAFileThatIsThere: a client that did not know of the file loses nothing of it.
