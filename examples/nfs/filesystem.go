@@ -162,12 +162,13 @@ func (f *filesystem) ReadDir(path string) ([]os.FileInfo, error) {
 	return d.Readdir(-1)
 }
 
-// MkdirAll makes a directory, and those above it.
+// MkdirAll makes a directory. It fails if there is one: another client may have made it since go-nfs has looked, and only one may be told
+// that it has. Those above it are there.
 func (f *filesystem) MkdirAll(name string, perm os.FileMode) error {
 	if f.readOnly {
 		return fs.ErrPermission
 	}
-	return f.root.MkdirAll(local(name), perm.Perm())
+	return f.root.Mkdir(local(name), perm.Perm())
 }
 
 // Symlink makes a link, to anything: it is the client that follows it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -196,6 +197,14 @@ func TestRemovedFilesAreForgotten(t *testing.T) {
 	require.Less(t, len(h.fs.handles.paths), 100)
 	require.Equal(t, "stays", h.where(t, stays))
 	require.Zero(t, h.fs.handles.searches)
+}
+
+// TestMkdirOfTwoClients: one of them makes the directory, and only that one is told so, since programs take it for a lock.
+func TestMkdirOfTwoClients(t *testing.T) {
+	h := opened(t, t.TempDir())
+	require.NoError(t, h.fs.MkdirAll("lock", 0o755))
+	require.ErrorIs(t, h.fs.MkdirAll("lock", 0o755), fs.ErrExist, "go-nfs has looked before the other client made it")
+	require.ErrorIs(t, h.fs.MkdirAll(filepath.Join("none", "lock"), 0o755), fs.ErrNotExist)
 }
 
 // TestMount gives the whole directory.
