@@ -11,8 +11,12 @@ import (
 	"time"
 )
 
-// keptListings is how many listings of directories are kept for clients that read them piece by piece.
-const keptListings = 32
+// keptListings is how many listings of directories are kept for clients that read them piece by piece, and keptEntries how many entries
+// they have together. The latest is kept whatever its length is.
+const (
+	keptListings = 32
+	keptEntries  = 1 << 18
+)
 
 // listings are those of directories that were read last, by verifier.
 type listings struct {
@@ -48,9 +52,23 @@ func (h *handler) VerifierFor(path string, contents []os.FileInfo) uint64 {
 			return l.verifier
 		}
 	}
-	h.listings.all[h.listings.at] = l
-	h.listings.at = (h.listings.at + 1) % keptListings
+	h.listings.add(l)
 	return l.verifier
+}
+
+// add adds a listing in place of the oldest one, and of further ones if there are too many entries.
+func (s *listings) add(l listing) {
+	s.all[s.at] = l
+	s.at = (s.at + 1) % keptListings
+	entries := 0
+	for i := range s.all {
+		entries += len(s.all[i].contents)
+	}
+	for i := 0; i < keptListings-1 && entries > keptEntries; i++ {
+		old := &s.all[(s.at+i)%keptListings]
+		entries -= len(old.contents)
+		*old = listing{}
+	}
 }
 
 // DataForVerifier returns a listing that was kept; nil: there is none.

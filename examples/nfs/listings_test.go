@@ -39,6 +39,26 @@ func TestListings(t *testing.T) {
 	require.Nil(t, h.DataForVerifier("", v))
 }
 
+// TestLargeListings do not take more and more memory.
+func TestLargeListings(t *testing.T) {
+	dir := t.TempDir()
+	write(t, nil, dir, "one")
+	h := opened(t, dir)
+	list, err := h.fs.ReadDir("")
+	require.NoError(t, err)
+	small := h.VerifierFor("", list)
+	large := slices.Repeat(list, keptEntries)
+	first := h.VerifierFor("", large)
+	require.Nil(t, h.DataForVerifier("", small))
+	require.Len(t, h.DataForVerifier("", first), keptEntries)
+	small = h.VerifierFor("", list)
+	require.Nil(t, h.DataForVerifier("", first))
+	require.Len(t, h.DataForVerifier("", small), 1)
+	second := h.VerifierFor("", append(large, list...))
+	require.Len(t, h.DataForVerifier("", second), keptEntries+1)
+	require.Nil(t, h.DataForVerifier("", small))
+}
+
 // piece reads a piece of a directory behind an entry.
 func piece(t *testing.T, v *nfsc.Target, dir []byte, behind, verifier uint64) (entries []nfsc.EntryPlus, verf uint64, eof bool) {
 	t.Helper()
