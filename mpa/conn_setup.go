@@ -39,13 +39,11 @@ func bound(ctx context.Context, s transport.Stream) (unbound func() error) {
 const usualFrame = 64
 
 // readFrame reads one start-up frame and not an octet more. wire is what came of
-// it, also if there is an error.
+// it, also if there is an error. It fails as soon as what came begins no frame: a peer of another protocol may say less
+// than a header has, and wait.
 func readFrame(s transport.Stream, parse func([]byte) (Frame, int, error)) (f Frame, wire []byte, err error) {
 	wire = make([]byte, HeaderSize, usualFrame)
-	if n, err := readFull(s, wire); err != nil {
-		if isTLS(wire[:n]) {
-			err = &transport.Fault{Code: transport.MPAStartup, Err: ErrTLS}
-		}
+	if n, err := readFull(s, wire, begins); err != nil {
 		return Frame{}, wire[:n], err
 	}
 	f, n, err := parse(wire)
@@ -54,16 +52,22 @@ func readFrame(s transport.Stream, parse func([]byte) (Frame, int, error)) (f Fr
 	}
 	wire = append(wire, make([]byte, n)...)
 	f.PrivateData = wire[HeaderSize:]
-	n, err = readFull(s, f.PrivateData)
+	n, err = readFull(s, f.PrivateData, nil)
 	return f, wire[:HeaderSize+n], err
 }
 
-func readFull(s transport.Stream, p []byte) (n int, err error) {
+// readFull fills p. check, if it is not nil, judges what has come, as long as some is missing; its error ends the set-up.
+func readFull(s transport.Stream, p []byte, check func([]byte) error) (n int, err error) {
 	for n < len(p) {
 		m, err := s.Read(p[n:], transport.Park)
 		n += m
 		if n == len(p) {
 			break
+		}
+		if check != nil {
+			if wrong := check(p[:n]); wrong != nil {
+				return n, &transport.Fault{Code: transport.MPAStartup, Err: wrong}
+			}
 		}
 		if errors.Is(err, io.EOF) {
 			return n, io.ErrUnexpectedEOF

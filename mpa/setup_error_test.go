@@ -80,6 +80,36 @@ func TestErrorsOfSetUpSayWhatHappened(t *testing.T) {
 			_, err := far.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")[:HeaderSize])
 			require.NoError(t, err)
 		}, `MPA: invalid Request or Reply frame (2/0/04): not an MPA frame: it begins with "GET / HTTP/1.1\r\n"`, nil, []error{ErrTLS}},
+		"a peer that is something else, and says less than a frame has": {connect, func(t *testing.T, far, _ net.Conn) {
+			_, err := io.ReadFull(far, make([]byte, 24))
+			require.NoError(t, err)
+			_, err = far.Write([]byte("220 mail\r\n"))
+			require.NoError(t, err)
+			_, _ = far.Read(make([]byte, 1)) // it waits for an answer
+		}, `MPA: invalid Request or Reply frame (2/0/04): not an MPA frame: it begins with "220 mail\r\n"`, nil, []error{ErrTLS, ErrNoReply, timeout}},
+		"a peer that says a part of the key, and something else": {respond, func(t *testing.T, far, _ net.Conn) {
+			for _, part := range []string{"MPA ID ", "Rex"} {
+				_, err := far.Write([]byte(part))
+				require.NoError(t, err)
+			}
+			_, _ = far.Read(make([]byte, 1))
+		}, `MPA: invalid Request or Reply frame (2/0/04): not an MPA frame: it begins with "MPA ID Rex"`, nil, []error{ErrTLS, timeout}},
+		"both ends are initiators, octet by octet": {connect, func(t *testing.T, far, _ net.Conn) {
+			frame := make([]byte, 24)
+			_, err := io.ReadFull(far, frame)
+			require.NoError(t, err)
+			for _, b := range frame[:HeaderSize] {
+				_, err = far.Write([]byte{b})
+				require.NoError(t, err)
+			}
+		}, "MPA: invalid Request or Reply frame (2/0/04): a Request where a Reply is due: both ends are initiators", nil, []error{ErrNoReply}},
+		"a peer that begins TLS, octet by octet": {respond, func(t *testing.T, far, _ net.Conn) {
+			for _, b := range []byte{22, 3, 1} {
+				_, err := far.Write([]byte{b})
+				require.NoError(t, err)
+			}
+			_, _ = far.Read(make([]byte, 1))
+		}, "MPA: invalid Request or Reply frame (2/0/04): the peer uses TLS, and this side does not", []error{ErrTLS}, []error{timeout}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

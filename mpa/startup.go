@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // The sizes of a start-up frame (RFC 5044 section 7.1.1).
@@ -98,9 +99,30 @@ var (
 var ErrTLS = errors.New("the peer uses TLS, and this side does not")
 
 // isTLS reports whether b begins as a record of TLS does: an alert or a handshake, version 3.
-func isTLS(b []byte) bool {
+func isTLS(b []byte) bool { return len(b) > 2 && maybeTLS(b) }
+
+// maybeTLS is isTLS of as much of a record as there is.
+func maybeTLS(b []byte) bool {
 	const alert, handshake, major = 21, 22, 3
-	return len(b) > 2 && (b[0] == alert || b[0] == handshake) && b[1] == major
+	return (len(b) == 0 || b[0] == alert || b[0] == handshake) && (len(b) < 2 || b[1] == major)
+}
+
+// begins tells whether a frame may begin with b, which has fewer octets than a header. If not, the error says what it is.
+func begins(b []byte) error {
+	unclear := !isTLS(b) && maybeTLS(b)
+	b = b[:min(len(b), keySize)]
+	if unclear || strings.HasPrefix(requestKey, string(b)) || strings.HasPrefix(replyKey, string(b)) {
+		return nil
+	}
+	return noFrame(b)
+}
+
+// noFrame is the error of octets that are not the beginning of the frame that is due.
+func noFrame(b []byte) error {
+	if isTLS(b) {
+		return ErrTLS
+	}
+	return fmt.Errorf("%w: it begins with %q", errKey, b[:min(len(b), keySize)])
 }
 
 // ParseRequestHeader reads the header of a Request and tells how many octets of
@@ -125,10 +147,7 @@ func parseHeader(b []byte, key string) (Frame, int, error) {
 		if key == replyKey && got == requestKey {
 			return Frame{}, 0, errRole
 		}
-		if isTLS(b) {
-			return Frame{}, 0, ErrTLS
-		}
-		return Frame{}, 0, fmt.Errorf("%w: it begins with %q", errKey, b[:keySize])
+		return Frame{}, 0, noFrame(b)
 	}
 	flags := b[keySize]
 	f := Frame{
