@@ -26,8 +26,8 @@
 //
 // # Secrets
 //
-// Values of this package print without their secrets. [Ring.Close], [Key.Wipe] and
-// [Binding.Wipe] overwrite what they hold. What the standard library computes from a key, the
+// Values of this package print without their secrets. [Ring.Close] and [Key.Wipe]
+// overwrite what they hold; the secret of a [Binding] is a Key. What the standard library computes from a key, the
 // schedule of AES above all, cannot be overwritten, and goes with the next garbage collection.
 //
 // A Counter, a [Sealer] and a [Control] may be used by any number of goroutines at the same

@@ -5,6 +5,7 @@
 //     block whose fence has "file=PATH", relative to the document, is a quotation of that file, and the quotations
 //     of one file in one document are all of it.
 //   - Every name such as QP.Send that a document has in code is one of the root package's.
+//   - Every name of its own package that a comment has, in brackets or as Type.Member, is there.
 //   - docs/README.md leads to every page.
 //   - docs/troubleshooting.md has every error, Terminate code, status and event, and
 //     docs/porting-libibverbs.md every verb in testdata/verbs.txt and every constant in testdata/enums.txt.

@@ -2,7 +2,7 @@
 // octets: each Read waits for its part of the window before its Read Request is sent.
 //
 // A [Solicitor] is a window of package solicit with a lock and a timer. A [User] is what one queue
-// pair has of it: rdmap asks User.Admit before a Read starts, and the completion of the Read gives
+// pair has of it: rdmap asks it before a Read starts (rdmap.Config.Admit), and the completion of the Read gives
 // its grant back. What is decided under the lock is in turns.go, which knows neither lock nor
 // clock, so that a test can explore it.
 //

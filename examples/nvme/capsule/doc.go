@@ -3,7 +3,7 @@
 //
 // A capsule is one RDMAP Send message: a command of 64 octets ([SQE]) with the data that it may have
 // behind it, or a response of 16 octets ([CQE]). The private data of the connection set-up is made and
-// parsed here too ([Request], [Accept], [Reject]), and so is what RDMA Reads and Writes move: the data of
+// parsed here too ([Request], [Accept], [RejectError]), and so is what RDMA Reads and Writes move: the data of
 // Connect, of Identify and of Get Log Page.
 //
 // All fields are little-endian. Their names are those of the specifications: NVMe over Fabrics 1.1, NVM
