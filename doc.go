@@ -105,7 +105,7 @@
 // uses it is done, or when the completion of posted work has been polled; if no goroutine
 // polls, the helper waits until its context ends. The end of a context ends the wait, not the
 // work request: its memory belongs to the QP until the work request is done, at the latest
-// when the QP has ended (see [QP.Done]), and [MR.Close] waits for it. The helper then returns
+// when the QP has ended (see [QP.Done]), and [MR.Close] waits for it, unless it is a receive. The helper then returns
 // the error of the context. Before the QP is established, in Setup, a helper fails. A call
 // that need not block succeeds even if its context has already ended; each call that sends may
 // block over TLS, over network "pipe" and over any other net.Conn that is driven by its methods.

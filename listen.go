@@ -33,7 +33,7 @@ type ListenConfig struct {
 	// TLS wraps connections in TLS 1.3, below MPA.
 	TLS *tls.Config
 	// Admit is called with the address of each peer, by one goroutine, before anything is read
-	// from its connection. An error closes the connection without an answer. nil: all may connect.
+	// from its connection. An error closes it without an answer or a log. nil: all may connect.
 	// Admit and MaxHalfOpen are of a listener: [RNIC.Server], whose connection is there already, does
 	// not look at them.
 	Admit func(remote net.Addr) error

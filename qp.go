@@ -170,7 +170,7 @@ type MPAOptions struct {
 	// LargePrivateData raises the ceiling of PrivateData to 508 octets. Linux's siw
 	// takes no more than 252.
 	LargePrivateData bool
-	// MaxULPDU caps the size of DDP segments sent, 0: as the path allows.
+	// MaxULPDU caps the size of DDP segments sent, 0: as the path allows. It is 128 at least, over SCTP 514.
 	MaxULPDU int
 	// RTR are the kinds of ready-to-receive message (RFC 6581 section 9.2) that an
 	// initiator offers, and that a responder takes. 0: an initiator offers RTRWrite and

@@ -1,10 +1,12 @@
-// Filecopy copies files between two hosts by RDMA over TCP, to show how a storage program uses package iwarp. Package
+// Filecopy copies files between two hosts by RDMA, to show how a storage program uses package iwarp. Package
 // transfer does the work, for this program and for the command iwarp, which has the same commands.
 //
-//	filecopy serve [--addr HOST:PORT] [--nocrc] DIR
-//	filecopy put [--addr HOST:PORT] [--nocrc] [--trace PCAP] FILE [NAME]
-//	filecopy get [--addr HOST:PORT] [--nocrc] [--trace PCAP] NAME [FILE]
-//	filecopy demo [--size SIZE] [--nocrc] [--trace PCAP]
+//	filecopy serve [--network NETWORK] [--addr HOST:PORT] [--nocrc] DIR
+//	filecopy put [--network NETWORK] [--addr HOST:PORT] [--nocrc] [--trace PCAP] FILE [NAME]
+//	filecopy get [--network NETWORK] [--addr HOST:PORT] [--nocrc] [--trace PCAP] NAME [FILE]
+//	filecopy demo [--network NETWORK] [--loss PERCENT] [--size SIZE] [--nocrc] [--trace PCAP]
+//
+// NETWORK is tcp, or DDP over SCTP: sctp, the kernel's, or sctp+udp, in user space.
 //
 // Demo makes a file, puts it to a server in a second process and gets it back, and
 // holds the sums and the counters of both processes against each other.
