@@ -36,6 +36,7 @@ func TestTwoListeners(t *testing.T) {
 
 func TestBadCommandLines(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "no", "where")
+	unmade := filepath.Join(t.TempDir(), "disk.img")
 	const addr = "127.0.0.1:1"
 	for _, c := range []struct {
 		want string
@@ -49,6 +50,8 @@ func TestBadCommandLines(t *testing.T) {
 		{`invalid value "4XB" for flag -solicit: not a size`, []string{"serve", "-solicit", "4XB"}},
 		{`invalid value "-1" for flag -solicit`, []string{"serve", "-solicit", "-1"}},
 		{"-solicit is 8KiB, and less than 16KiB", []string{"serve", "-backing", "mem:1MiB", "-solicit", "8KiB"}},
+		{`backend: "tape:1"`, []string{"serve", "-backing", "tape:1"}},
+		{`backend: "mem:1MB": "1MB" is no size`, []string{"serve", "-backing", "file:" + unmade + ",size=1MiB", "-backing", "mem:1MB"}},
 		{"-srq is -1", []string{"serve", "-backing", "mem:1MiB", "-srq", "-1"}},
 		{"-max-queues is 0", []string{"serve", "-backing", "mem:1MiB", "-max-queues", "0"}},
 		{"-ord is 0", []string{"serve", "-backing", "mem:1MiB", "-ord", "0"}},
@@ -73,8 +76,8 @@ func TestBadCommandLines(t *testing.T) {
 		require.ErrorContains(t, err, c.want, "%q", c.args)
 		require.True(t, errors.As(err, new(usageError)), "%q", c.args)
 	}
+	require.NoFileExists(t, unmade, "of a command line that is wrong")
 	for want, args := range map[string][]string{
-		`backend: "tape:1"`:       {"serve", "-backing", "tape:1"},
 		"serve: backend: ":        {"serve", "-backing", "file:" + nowhere},
 		"-listen nowhere.invalid": {"serve", "-backing", "mem:1MiB", "-listen", "nowhere.invalid"},
 		"-tls-cert " + nowhere:    {"serve", "-backing", "mem:1MiB", "-tls-cert", nowhere, "-tls-key", nowhere},

@@ -96,6 +96,16 @@ func (f *serving) check() error {
 	case f.stats < 0:
 		return usage("-stats is %v, and negative", f.stats)
 	}
+	return f.checkTexts()
+}
+
+// checkTexts checks the flags that have a form of their own.
+func (f *serving) checkTexts() error {
+	for _, spec := range f.backings { // all of them before a file is made for the first one
+		if _, err := backend.ParseSpec(spec); err != nil {
+			return usage("%v", err)
+		}
+	}
 	if err := capsule.CheckNQN(f.nqn); err != nil {
 		return usage("-nqn: %v", err)
 	}
