@@ -156,7 +156,13 @@ func (s *rdmaService) establish(cr *iwarp.ConnRequest) error {
 
 func (s *rdmaService) port() int { return s.l.port() }
 
+var errNoHalf = errors.New("the workload is not duplex: all of it is the client's")
+
+// run is for a workload that has no messages: what answers those takes the completions of the CQ.
 func (s *rdmaService) run(n int) error {
+	if !s.w.Duplex {
+		return errNoHalf
+	}
 	s.mu.Lock()
 	ends := s.ends
 	s.mu.Unlock()

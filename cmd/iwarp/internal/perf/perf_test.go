@@ -193,6 +193,20 @@ func TestWhatCannotBeDoneIsAnError(t *testing.T) {
 	require.NoError(t, err, "the server goes on")
 }
 
+// TestServerHasNoHalfOfAWorkload that is not duplex: its goroutine that answers messages would take the completions of what it sends
+// for receives that do not exist.
+func TestServerHasNoHalfOfAWorkload(t *testing.T) {
+	r := startServer(t)
+	for _, op := range []string{opWrite, opSend, opPingPong, opImm} {
+		w := workload{Kind: "iwarp", Op: op, Size: 64, Depth: 1024}.filled()
+		a, err := openArm(r, w, brief.span)
+		require.NoError(t, err)
+		_, err = r.do(request{Run: &runOrder{Service: a.service, N: 1}})
+		require.ErrorContains(t, err, "is not duplex", op)
+		require.NoError(t, a.close())
+	}
+}
+
 func TestSuiteReportsWhatCannotBeMeasured(t *testing.T) {
 	r := startServer(t)
 	o := options{pairing: brief}

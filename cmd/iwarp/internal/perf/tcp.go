@@ -37,8 +37,8 @@ func (e *tcpEnd) serve() error {
 }
 
 func (e *tcpEnd) obey(o *order) error {
-	if int(o.size) > len(e.in) {
-		return fmt.Errorf("messages of %d octets, the buffer has %d", o.size, len(e.in))
+	if room := min(len(e.in), len(e.out)); int(o.size) > room { // in may be the longer one: see sinkLen
+		return fmt.Errorf("messages of %d octets, the buffer has %d", o.size, room)
 	}
 	octets := int(o.count) * int(o.size)
 	switch o.mode {

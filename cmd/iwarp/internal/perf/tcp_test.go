@@ -3,6 +3,7 @@ package perf
 import (
 	"bytes"
 	"io"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,8 +26,23 @@ func TestOrder(t *testing.T) {
 	require.ErrorIs(t, got.read(&b, scratch), io.EOF)
 }
 
+// A scripted is a connection on which some octets come, and what goes out is dropped.
+type scripted struct {
+	net.Conn
+	io.Reader
+}
+
+func (c *scripted) Read(p []byte) (int, error)  { return c.Reader.Read(p) }
+func (c *scripted) Write(p []byte) (int, error) { return len(p), nil }
+
 func TestServerRefusesMessagesBeyondItsBuffer(t *testing.T) {
 	e := &tcpEnd{in: make([]byte, 64), out: make([]byte, 64)}
 	require.ErrorContains(t, e.obey(&order{mode: modePingPong, chunk: 65, size: 65, count: 1}), "the buffer has 64")
 	require.Error(t, e.obey(&order{mode: 'x', chunk: 1, size: 1}), "no such mode")
+
+	e.in = make([]byte, 128) // sinks of several Reads
+	for _, mode := range []byte{modePingPong, modeFetch} {
+		e.c = &scripted{Reader: bytes.NewReader(make([]byte, 128))}
+		require.ErrorContains(t, e.obey(&order{mode: mode, chunk: 1, size: 65, count: 1}), "the buffer has 64")
+	}
 }

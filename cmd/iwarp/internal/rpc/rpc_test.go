@@ -3,6 +3,7 @@ package rpc
 import (
 	"bytes"
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 
@@ -94,7 +95,7 @@ func TestInvalidation(t *testing.T) {
 func TestWrongRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, s := connected(t, Shape{Kind: Get, Size: 64, Region: 128, Depth: 2})
-		for _, q := range []request{{slot: 2}, {offset: 65}, {offset: 1 << 63}} {
+		for _, q := range []request{{slot: 2}, {slot: math.MaxUint32}, {offset: 65}, {offset: 1 << 63}} {
 			q.put(s.msgs)
 			require.Error(t, s.completed(&iwarp.WC{Op: iwarp.OpRecv, Len: requestLen}), q)
 		}

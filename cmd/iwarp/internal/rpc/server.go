@@ -107,7 +107,7 @@ func (s *Server) completed(wc *iwarp.WC) error {
 	msg := s.msgs[int(wc.ID)*s.shape.receiveLen():][:s.shape.receiveLen()]
 	var q request
 	q.get(msg)
-	if wc.Len != uint32(len(msg)) || int(q.slot) >= len(s.asked) || q.offset > uint64(len(s.mem)-s.shape.Size) {
+	if wc.Len != uint32(len(msg)) || q.slot >= uint32(len(s.asked)) || q.offset > uint64(len(s.mem)-s.shape.Size) {
 		return fmt.Errorf("a request of %d octets for slot %d at %d", wc.Len, q.slot, q.offset)
 	}
 	s.again = append(s.again, s.recvs[wc.ID])
