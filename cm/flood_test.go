@@ -354,6 +354,7 @@ func secretForms(v any) string {
 		fmt.Fprintf(&b, verb+"\n", v)
 	}
 	slog.New(slog.NewTextHandler(&b, nil)).Info("x", "v", v)
+	slog.New(slog.NewJSONHandler(&b, nil)).Info("x", "v", v)
 	return b.String()
 }
 
@@ -369,9 +370,9 @@ func TestCM_18_NothingPrintsSecrets(t *testing.T) {
 			k[n] = 0xc5
 		}
 	}
-	for _, v := range []any{key, &key, []Key{key}, s.client, s.client.cfg.Ring, i, r, modeB{s.client}, *s.client.cfg.Ring.now.Load().primary} {
+	for _, v := range []any{key, &key, []Key{key}, struct{ Keys []Key }{[]Key{key}}, s.client, s.client.cfg.Ring, i, r, modeB{s.client}, *s.client.cfg.Ring.now.Load().primary} {
 		text := secretForms(v)
-		for _, form := range []string{"197 197", "c5c5", "C5C5", "0xc5, 0xc5", "305 305", "11000101 11000101", `\xc5\xc5`} {
+		for _, form := range []string{"197 197", "c5c5", "C5C5", "0xc5, 0xc5", "305 305", "11000101 11000101", `\xc5\xc5`, "xcXF"} {
 			require.NotContains(t, text, form, "%T", v)
 		}
 	}

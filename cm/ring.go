@@ -41,6 +41,9 @@ func (k Key) Format(s fmt.State, _ rune) { fmt.Fprint(s, k.text()) }
 // LogValue is for package slog.
 func (k Key) LogValue() slog.Value { return slog.StringValue(k.text()) }
 
+// MarshalText is for what writes structures out, as the handlers of package slog do with a list of keys.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.text()), nil }
+
 func (k Key) text() string { return fmt.Sprintf("key %d of group %q", k.ID, k.Group) }
 
 func (k *Key) check() error {
