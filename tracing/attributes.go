@@ -73,11 +73,16 @@ func established(qp *iwarp.QP) []attribute.KeyValue {
 
 // transport is network.transport, which has no IPv4 and IPv6.
 func transport(network string) attribute.KeyValue {
-	return semconv.NetworkTransportKey.String(strings.TrimRight(network, "46"))
+	return semconv.NetworkTransportKey.String(valid(strings.TrimRight(network, "46")))
 }
+
+// valid is a text as UTF-8, which an exporter requires of all that it sends: else a span, and those that go with it, are lost.
+// The name of a socket of Unix, for example, which the peer chooses, and that of a file need not be.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // split takes an address apart. One without a numeric port is a host, and the port 0.
 func split(addr string) (host string, port int) {
+	addr = valid(addr)
 	host, service, err := net.SplitHostPort(addr)
 	if err != nil {
 		return addr, 0

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -21,7 +20,7 @@ import (
 
 // fail gives a span the status of an error, its class and its numbers.
 func fail(span trace.Span, err error) {
-	span.SetStatus(codes.Error, strings.ToValidUTF8(err.Error(), "\uFFFD")) // names of files, for example, need not be UTF-8
+	span.SetStatus(codes.Error, valid(err.Error()))
 	span.SetAttributes(classOf(err))
 	var term *iwarp.TerminateError
 	if errors.As(err, &term) {
