@@ -49,7 +49,7 @@ func (o owner) Notice(n qpconn.Notice) {
 		qp.checkOverflow() // what is fenced is no batch: Sent is not called
 		qp.tellFenced()
 	case qpconn.NoticeNoReceive:
-		qp.rnic.log.Warn("a message waits for a receive", logkey.Peer, qp.RemoteAddr(), logkey.For, qpconn.NoticeAfter, logkey.Limit, qp.cfg.RNRWait)
+		qp.rnic.log.Warn("a message waits for a receive", logkey.Peer, fmt.Sprint(qp.RemoteAddr()), logkey.For, qpconn.NoticeAfter, logkey.Limit, qp.cfg.RNRWait)
 		qp.rnic.raise(Event{Kind: EventNoReceive, QP: qp, Err: errNoReceiveYet})
 	case qpconn.NoticeNoProgress:
 		qp.rnic.raise(Event{Kind: EventNoProgress, QP: qp})
@@ -75,7 +75,7 @@ func (qp *QP) tellFenced() {
 	time.AfterFunc(fencedNotice, func() {
 		if qp.State() == StateRTS && qp.isFenced() {
 			qp.rnic.log.Warn("posted work waits for the initiator's first message, before which a responder may not send",
-				logkey.Peer, qp.RemoteAddr(), logkey.For, fencedNotice, logkey.Option, "MPAOptions.EarlyResponderSend")
+				logkey.Peer, fmt.Sprint(qp.RemoteAddr()), logkey.For, fencedNotice, logkey.Option, "MPAOptions.EarlyResponderSend")
 		}
 	})
 }
@@ -133,7 +133,7 @@ func (o owner) Ended() {
 	e := Event{Kind: eventKinds[reason], QP: qp, Terminate: qp.Terminated(), Err: qp.Err()}
 	known := qp.identity.Admitted() // else peers that have not proved themselves could fill the log, and push other Events out
 	if e.Err != nil && known {
-		qp.rnic.log.Info("queue pair ended", logkey.Peer, qp.RemoteAddr(), logkey.How, e.Kind, logkey.Err, e.Err)
+		qp.rnic.log.Info("queue pair ended", logkey.Peer, fmt.Sprint(qp.RemoteAddr()), logkey.How, e.Kind.String(), logkey.Err, e.Err)
 		durable.LogPanic(qp.rnic.log, e.Err)
 	}
 	holds.Give(qp)

@@ -1,4 +1,6 @@
-// Package logkey has the keys of all attributes that the library logs. They are stable: docs/metrics.md lists them.
+// Package logkey has the keys of all attributes that the library logs. They are stable: docs/metrics.md lists them. Values that are
+// no numbers, times or errors are logged as texts: a Handler that writes JSON would make of an address, or of a kind, what its Go type
+// has inside.
 package logkey
 
 // The keys.

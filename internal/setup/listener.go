@@ -94,9 +94,9 @@ func (l *Listener) setOutage(err error) {
 	l.mu.Unlock()
 	switch {
 	case err != nil && was == nil:
-		l.manager.cfg.Log.Error("no connection can be taken", logkey.Addr, l.Addr(), logkey.Err, err)
+		l.manager.cfg.Log.Error("no connection can be taken", logkey.Addr, l.Addr().String(), logkey.Err, err)
 	case err == nil && was != nil:
-		l.manager.cfg.Log.Info("connections can be taken again", logkey.Addr, l.Addr())
+		l.manager.cfg.Log.Info("connections can be taken again", logkey.Addr, l.Addr().String())
 	}
 }
 
