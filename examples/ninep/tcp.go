@@ -25,7 +25,7 @@ func serveTCP(ctx context.Context, l net.Listener, h rdma9p.Handler, log *slog.L
 			defer context.AfterFunc(ctx, func() { closeQuietly(c, log) })()
 			defer closeQuietly(c, log)
 			if err := h.Handle(c, c); err != nil {
-				log.Warn("9p: connection of trans=tcp ended", "peer", c.RemoteAddr(), "err", err)
+				log.Warn("9p: connection of trans=tcp ended", "peer", c.RemoteAddr().String(), "err", err)
 			}
 		})
 	}

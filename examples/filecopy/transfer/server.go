@@ -73,7 +73,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // serve takes one client from its connection request to its end.
 func (s *Server) serve(ctx context.Context, req *iwarp.ConnRequest) {
-	log := s.log.With("client", req.RemoteAddr())
+	log := s.log.With("client", req.RemoteAddr().String())
 	ss := &session{control: control{pd: s.pd}, root: s.root, log: log}
 	qp, err := req.Accept(ctx, &iwarp.QPConfig{
 		PD:    s.pd,

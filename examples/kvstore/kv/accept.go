@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func (r *Replica) accept(ctx context.Context, cr *iwarp.ConnRequest) {
 		err = r.serveReplication(ctx, cr)
 	}
 	if err != nil && ctx.Err() == nil {
-		r.cfg.Logger.Info("a connection has ended", "use", string(u), "peer", peer.Name, "err", err)
+		r.cfg.Logger.Info("a connection has ended", "use", string(u), "peer", string(bytes.TrimRight(peer.Name[:], "\x00")), "err", err)
 	}
 }
 

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -65,6 +67,28 @@ func TestOnlyReadsAreGranted(t *testing.T) {
 }
 
 // TestUnknownPeersAreRefused when they connect.
+// TestLogHasTheNameOfATenant, and not its octets as numbers.
+func TestLogHasTheNameOfATenant(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.startBackup()
+		log := new(bytes.Buffer)
+		cfg := w.config("primary", 0)
+		cfg.Backup, cfg.Logger = w.addrs[1], slog.New(slog.NewTextHandler(log, nil))
+		var err error
+		w.primary, err = Open(w.context(), cfg)
+		require.NoError(t, err)
+		w.addrs[0] = w.primary.Addr().String()
+		w.settle()
+		c := w.client("alpha")
+		w.put(c, "key", "value")
+		require.NoError(t, c.Close())
+		synctest.Wait()
+		require.Contains(t, log.String(), "use=C peer=alpha ")
+		w.kill(w.primary)
+	})
+}
+
 func TestUnknownPeersAreRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")

@@ -64,7 +64,7 @@ type server struct {
 // serve serves one connection, from its request to its end.
 func (s *server) serve(ctx context.Context, cr *iwarp.ConnRequest) {
 	c := newConn(ctx, s.cfg, s.shared)
-	c.log = s.cfg.Logger.With("peer", cr.RemoteAddr())
+	c.log = s.cfg.Logger.With("peer", cr.RemoteAddr().String())
 	qp, err := cr.Accept(ctx, c.config())
 	if err != nil {
 		c.log.Warn("9p: connection not accepted", "err", err)

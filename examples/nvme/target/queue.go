@@ -56,13 +56,13 @@ func (t *Target) Handle(cr *iwarp.ConnRequest) {
 	q, reject := t.open(cr)
 	if reject != 0 {
 		t.stats.rejected.Add(1)
-		t.lines.info("connection rejected", "peer", cr.RemoteAddr(), "why", reject)
+		t.lines.info("connection rejected", "peer", cr.RemoteAddr().String(), "why", reject.String())
 		refuse(cr, reject)
 		return
 	}
 	err := q.accept(cr)
 	if err != nil {
-		t.lines.info("connection failed", "peer", cr.RemoteAddr(), "err", err)
+		t.lines.info("connection failed", "peer", cr.RemoteAddr().String(), "err", err)
 		q.lost()                                             // commands that have come all the same are not carried out
 		_ = cr.Reject(capsule.RejectNoResources.Append(nil)) // has no effect on a request that was answered
 	} else {

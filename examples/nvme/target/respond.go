@@ -109,7 +109,7 @@ func (t *Target) performOne(q *queue, a *model.Action) {
 		}
 		if a.Refusal != nil {
 			t.stats.refused.Add(1)
-			t.lines.info("Connect refused", "peer", to.remote, "qid", to.m.QID(), "why", a.Refusal)
+			t.lines.info("Connect refused", "peer", to.remote, "qid", to.m.QID(), "why", a.Refusal.String())
 		}
 		if a.Last {
 			to.close() // behind what is in the outbox

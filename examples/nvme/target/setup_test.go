@@ -1,9 +1,12 @@
 package target
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"sync"
@@ -167,6 +170,19 @@ func TestNVME_89_Connections(t *testing.T) {
 		s.io = nil
 		s.queue(32, nil)
 	})
+}
+
+// TestLogOfJSONHasTexts: why a host was rejected is told in words, and its address as in a log of text.
+func TestLogOfJSONHasTexts(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t, "tcp", &Config{Logger: slog.New(slog.NewJSONHandler(&log, nil)), Limits: Limits{IOQueues: 1}}, nil)
+	_, err := newHost(t, w.addr).dial(2, 32, nil)
+	require.Equal(t, capsule.RejectQID, rejected(t, err)) // which is sent behind the log
+	var line struct{ Msg, Peer, Why string }
+	require.NoError(t, json.NewDecoder(&log).Decode(&line))
+	require.Equal(t, "connection rejected", line.Msg)
+	require.Equal(t, capsule.RejectQID.String(), line.Why)
+	require.Contains(t, line.Peer, "127.0.0.1:")
 }
 
 // TestNVME_9_ReceivesAreThereBeforeTheReply: as many commands as the Reply tells of follow it at once.
