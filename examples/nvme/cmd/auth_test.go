@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
 	"os"
@@ -93,6 +95,8 @@ type authority struct {
 	dir  string
 	key  ed25519.PrivateKey
 	cert *x509.Certificate
+
+	names []string // of the hosts that certificates are for, besides an address
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -107,7 +111,7 @@ func (a *authority) make(name string, parent *x509.Certificate, by ed25519.Priva
 	require.NoError(a.t, err)
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: parent == nil, BasicConstraintsValid: true,
+		IsCA: parent == nil, BasicConstraintsValid: true, DNSNames: a.names,
 	}
 	if parent == nil {
 		parent, by = c, key
@@ -149,4 +153,22 @@ func TestTLS(t *testing.T) {
 	require.Error(t, list(closed, "-tls-ca", a.path("ca.crt")), "without a certificate")
 	wrong[5] = a.path("ca.crt")
 	require.Error(t, list(closed, wrong...), "with one of another CA")
+}
+
+// TestErrorsAreNoCommandsOfATerminal: names in a certificate are the peer's, whichever CA it has, and the error that refuses it has them.
+func TestErrorsAreNoCommandsOfATerminal(t *testing.T) {
+	a, other := newAuthority(t), newAuthority(t)
+	a.names = []string{"other\x1b[2J", "a\nnvme: all is well"}
+	v := serve(t, append([]string{"-backing", "mem:1MiB"}, a.flags("target")[:4]...)...)
+	_, port, err := net.SplitHostPort(v.addr)
+	require.NoError(t, err)
+	var diag bytes.Buffer
+	s := &streams{in: bytes.NewReader(nil), out: io.Discard, diag: &diag}
+	require.Equal(t, 1, status(t.Context(), []string{"list", "localhost:" + port, "-tls-ca", other.path("ca.crt"), "-timeout", patience.String()}, s))
+	require.Contains(t, diag.String(), "is valid for other\uFFFD[2J, a; nvme: all is well, not localhost")
+	require.Equal(t, 1, strings.Count(diag.String(), "\n"), diag.String())
+
+	diag.Reset()
+	require.Equal(t, 2, status(t.Context(), []string{"list"}, s))
+	require.Equal(t, "nvme: list: ADDR is missing\n", diag.String())
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 // The streams are what a command reads from and writes to: results go to out, logs to diag.
@@ -39,12 +41,8 @@ var commands = []command{
 	{"key", []string{"FILE"}, "make a key for -auth", keyFlags},
 }
 
-// A usageError says what is wrong with a command line.
-type usageError string
-
-func (e usageError) Error() string { return string(e) }
-
-func usage(format string, a ...any) error { return usageError(fmt.Sprintf(format, a...)) }
+// usage is what is wrong with a command line.
+func usage(format string, a ...any) error { return program.UsageError(fmt.Sprintf(format, a...)) }
 
 // run does what the command line asks for.
 func run(ctx context.Context, args []string, s *streams) error {

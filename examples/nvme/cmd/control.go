@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
+	"github.com/goiwarp/iwarp/internal/errtext"
 )
 
 // An order is a command of -control: its name, its arguments, and what it does. The result goes
@@ -35,7 +36,7 @@ func (d *disks) obey(in io.Reader, out io.Writer) {
 		}
 		result, err := d.order(line)
 		if err != nil {
-			fmt.Fprintf(out, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+			fmt.Fprintln(out, "error:", errtext.OneLine(err.Error()))
 			continue
 		}
 		fmt.Fprintln(out, strings.TrimSpace("ok "+result))

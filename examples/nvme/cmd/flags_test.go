@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/examples/internal/program"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
@@ -74,7 +75,7 @@ func TestBadCommandLines(t *testing.T) {
 	} {
 		_, err := nvme(t, nil, c.args...)
 		require.ErrorContains(t, err, c.want, "%q", c.args)
-		require.True(t, errors.As(err, new(usageError)), "%q", c.args)
+		require.True(t, errors.As(err, new(program.UsageError)), "%q", c.args)
 	}
 	require.NoFileExists(t, unmade, "of a command line that is wrong")
 	for want, args := range map[string][]string{
@@ -87,7 +88,7 @@ func TestBadCommandLines(t *testing.T) {
 	} {
 		_, err := nvme(t, nil, args...)
 		require.ErrorContains(t, err, want, "%q", args)
-		require.False(t, errors.As(err, new(usageError)), "%q", args)
+		require.False(t, errors.As(err, new(program.UsageError)), "%q", args)
 	}
 }
 

@@ -19,24 +19,20 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	err := run(ctx, os.Args[1:], &streams{in: os.Stdin, out: os.Stdout, diag: os.Stderr})
-	if err == nil {
-		return
-	}
-	fmt.Fprintln(os.Stderr, "nvme:", err)
-	var wrong usageError
-	if errors.As(err, &wrong) {
-		os.Exit(2)
-	}
-	os.Exit(1)
+	os.Exit(status(ctx, os.Args[1:], &streams{in: os.Stdin, out: os.Stdout, diag: os.Stderr}))
+}
+
+// status does what the command line asks for, prints the error, a part of which may be the peer's, and returns the exit status.
+func status(ctx context.Context, args []string, s *streams) int {
+	return program.Status("nvme", run(ctx, args, s), s.diag)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/host"
+	"github.com/goiwarp/iwarp/internal/errtext"
 )
 
 // A verifying is what the flags of verify say.
@@ -135,7 +136,7 @@ const mostErrors = 1000
 func (r *results) failed(format string, a ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintf(r.out, "error: "+format+"\n", a...)
+	fmt.Fprintln(r.out, "error:", errtext.OneLine(fmt.Sprintf(format, a...)))
 	if r.errors++; r.errors >= mostErrors {
 		r.tooMany.Store(true)
 	}
