@@ -68,7 +68,7 @@ func (s *stand) enemy() (*peer.Control, error) {
 		return nil, err
 	}
 	s.later(child.Stop)
-	c, err := peer.DialControl(child.Addr)
+	c, err := peer.DialControl(child)
 	if err == nil {
 		s.later(c.Close)
 	}

@@ -3,6 +3,7 @@ package peer
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +18,9 @@ import (
 type Child struct {
 	Addr string // what it listens to
 
-	cmd   *exec.Cmd
-	input io.Closer
+	cmd    *exec.Cmd
+	input  io.WriteCloser
+	secret string // by which ServeControl tells this process from others: it is the first line of the child's stdin
 }
 
 // Start runs this program once more with args, and waits until it has announced that it
@@ -28,7 +30,7 @@ func Start(ctx context.Context, stderr io.Writer, args ...string) (*Child, error
 	if err != nil {
 		return nil, err
 	}
-	k := &Child{cmd: exec.CommandContext(ctx, self, args...)}
+	k := &Child{cmd: exec.CommandContext(ctx, self, args...), secret: rand.Text()}
 	k.cmd.Stderr = stderr
 	k.cmd.WaitDelay = 5 * time.Second
 	out, err := k.cmd.StdoutPipe()
@@ -42,6 +44,7 @@ func Start(ctx context.Context, stderr io.Writer, args ...string) (*Child, error
 		return nil, err
 	}
 	defer k.within(Timeout)()
+	_, _ = io.WriteString(k.input, k.secret+"\n") // a child that has ended prints nothing
 	line, rerr := bufio.NewReader(out).ReadString('\n')
 	var ok bool
 	if k.Addr, ok = strings.CutPrefix(strings.TrimSpace(line), listening); !ok {
@@ -71,7 +74,7 @@ func Left(ctx context.Context, stdin io.Reader) (context.Context, context.Cancel
 
 // Stop closes the child's stdin and waits until it has ended.
 func (k *Child) Stop() error {
-	_ = k.input.Close() // nothing was written
+	_ = k.input.Close() // what was written has been read, or is of no use
 	defer k.within(Timeout)()
 	return k.cmd.Wait()
 }

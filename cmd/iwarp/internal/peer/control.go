@@ -3,11 +3,14 @@ package peer
 import (
 	"bufio"
 	"context"
+	"crypto/hmac"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"strings"
+	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
@@ -29,11 +32,14 @@ type answer struct {
 	Result any    `json:"result,omitempty"`
 }
 
-// DialControl connects to a server that runs ServeControl.
-func DialControl(addr string) (*Control, error) {
-	c, err := Dial(addr, "")
+// DialControl connects to a child that runs ServeControl.
+func DialControl(k *Child) (*Control, error) {
+	c, err := Dial(k.Addr, "")
 	if err != nil {
 		return nil, err
+	}
+	if _, err := io.WriteString(c, k.secret); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
 	return &Control{c: c, in: bufio.NewReader(c), out: json.NewEncoder(c)}, nil
 }
@@ -71,10 +77,15 @@ func (r *Control) Usage() (u Usage, err error) {
 // Close ends the control connection.
 func (r *Control) Close() error { return r.c.Close() }
 
-// ServeControl announces where it listens, and carries out the orders of one client until that leaves, or the parent
-// process.
+// ServeControl announces where it listens, and carries out the orders of the parent process until that leaves. Other processes
+// of the host can connect too, also those of other users; orders name files, for example.
 func ServeControl(ctx context.Context, stdin io.Reader, stdout io.Writer, do func(ctx context.Context, line []byte) (any, error)) error {
-	ctx, cancel := Left(ctx, stdin)
+	in := bufio.NewReader(stdin)
+	secret, err := in.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("the parent process: %w", err)
+	}
+	ctx, cancel := Left(ctx, in)
 	defer cancel()
 	l, err := Listen("127.0.0.1", "")
 	if err != nil {
@@ -82,7 +93,7 @@ func ServeControl(ctx context.Context, stdin io.Reader, stdout io.Writer, do fun
 	}
 	Announce(stdout, l.Addr())
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
-	c, err := l.Accept()
+	c, err := acceptParent(l, strings.TrimSuffix(secret, "\n"))
 	stop()
 	if err != nil {
 		return err
@@ -109,4 +120,24 @@ func ServeControl(ctx context.Context, stdin io.Reader, stdout io.Writer, do fun
 		}
 	}
 	return nil
+}
+
+// secretTime is how long the parent process may take to send the secret behind its connection.
+const secretTime = time.Second
+
+// acceptParent waits for the connection that begins with the secret, and closes all before it.
+func acceptParent(l net.Listener, secret string) (net.Conn, error) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return nil, err
+		}
+		said := make([]byte, len(secret))
+		_ = c.SetReadDeadline(time.Now().Add(secretTime)) // where it fails the read does, too
+		_, err = io.ReadFull(c, said)
+		if err == nil && hmac.Equal(said, []byte(secret)) {
+			return c, c.SetReadDeadline(time.Time{})
+		}
+		_ = c.Close()
+	}
 }

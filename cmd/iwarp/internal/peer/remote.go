@@ -25,7 +25,7 @@ func (r *Remote) Start(ctx context.Context, stderr io.Writer, profile string, ar
 	if r.child, err = Start(ctx, stderr, args...); err != nil {
 		return err
 	}
-	r.control, err = DialControl(r.child.Addr)
+	r.control, err = DialControl(r.child)
 	return err
 }
 
