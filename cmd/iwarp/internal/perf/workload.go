@@ -134,8 +134,8 @@ func (w *workload) checkNumbers() error {
 		return fmt.Errorf("size %d and region %d are not within 1..%d", w.Size, w.Region, maxSize)
 	case !within(w.Depth, 1, maxDepth):
 		return fmt.Errorf("depth %d is not within 1..%d", w.Depth, maxDepth)
-	case w.ownSinks() && w.Depth > maxSize/w.Size:
-		return fmt.Errorf("%d sinks of %d octets have more than %d together; the Reads may share one", w.Depth, w.Size, maxSize)
+	case w.ownMemory() && w.Depth > maxSize/w.Size:
+		return fmt.Errorf("%d operations of %d octets have more than %d together; Reads may share a sink", w.Depth, w.Size, maxSize)
 	case !within(w.Conns, 1, maxConns):
 		return fmt.Errorf("%d connections are not within 1..%d", w.Conns, maxConns)
 	case !within(w.Batch, 0, w.Depth):
@@ -156,6 +156,9 @@ func within(n, least, most int) bool { return least <= n && n <= most }
 
 // ownSinks tells whether each operation under way has a sink of its own.
 func (w *workload) ownSinks() bool { return w.Op == opRead && !w.Shared }
+
+// ownMemory tells whether each operation under way has octets of its own at the side that gets them: a sink, or a receive.
+func (w *workload) ownMemory() bool { return w.ownSinks() || w.Op == opRPCSend }
 
 // sinkLen is how many octets the operations of a connection fetch into.
 func (w *workload) sinkLen() int {

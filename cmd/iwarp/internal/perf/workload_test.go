@@ -64,3 +64,13 @@ func TestReadsArriveInTheirSinks(t *testing.T) {
 		require.NoError(t, s.close())
 	}
 }
+
+// TestMemoryOfOperationsIsBounded: a client that has not been authenticated names their number and their size.
+func TestMemoryOfOperationsIsBounded(t *testing.T) {
+	for _, op := range []string{opRead, opRPCSend} {
+		w := workload{Kind: "iwarp", Op: op, Size: maxSize / 8, Depth: 8}.filled()
+		require.NoError(t, w.check(), op)
+		w.Depth++
+		require.ErrorContains(t, w.check(), "9 operations of 134217728 octets", op)
+	}
+}
