@@ -16,8 +16,8 @@ var (
 
 // TLSClient runs the client's side of a TLS 1.3 handshake over c. The handshake has ended
 // when TLSClient returns, as [NewStream] requires. TLSClient does not change cfg, which may be
-// shared. It does not offer lower versions of TLS, even if cfg allows them. It closes c on
-// failure.
+// shared. It does not offer lower versions of TLS, even if cfg allows them, or a configuration that its
+// GetConfigForClient returns. It closes c on failure.
 func TLSClient(ctx context.Context, c net.Conn, cfg *tls.Config) (net.Conn, error) {
 	return secure(ctx, c, cfg, tls.Client)
 }
@@ -32,14 +32,29 @@ func secure(ctx context.Context, c net.Conn, cfg *tls.Config, side func(net.Conn
 		_ = c.Close()
 		return nil, errNoTLSConfig
 	}
-	cfg = cfg.Clone()
-	cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS13)
-	t := side(belowTLS{c}, cfg)
+	t := side(belowTLS{c}, atLeast13(cfg))
 	if err := t.HandshakeContext(ctx); err != nil {
 		_ = c.Close()
 		return nil, err
 	}
 	return t, nil
+}
+
+// atLeast13 returns cfg without the lower versions of TLS. Package tls takes the versions from what GetConfigForClient returns, if
+// that is a configuration.
+func atLeast13(cfg *tls.Config) *tls.Config {
+	cfg = cfg.Clone()
+	cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS13)
+	if choose := cfg.GetConfigForClient; choose != nil {
+		cfg.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+			chosen, err := choose(h)
+			if err != nil || chosen == nil {
+				return nil, err
+			}
+			return atLeast13(chosen), nil
+		}
+	}
+	return cfg
 }
 
 // belowTLS is what a tls.Conn reads from. Package tls takes the end of a connection between two

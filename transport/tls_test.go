@@ -97,3 +97,51 @@ func TestEndThatComesWithTheLastOctets(t *testing.T) {
 		})
 	}
 }
+
+// TestTLS13IsTheLeast of what either side's configuration allows, and of one that GetConfigForClient returns.
+func TestTLS13IsTheLeast(t *testing.T) {
+	client, server := testTLS(t)
+	chosen := server.Clone()
+	chosen.MinVersion = tls.VersionTLS12
+	own := func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, nil } // the server's
+	other := func(*tls.ClientHelloInfo) (*tls.Config, error) { return chosen, nil }
+	fails := func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, io.ErrNoProgress }
+	for name, c := range map[string]struct {
+		choose func(*tls.ClientHelloInfo) (*tls.Config, error)
+		most   uint16
+		want   string
+	}{
+		"the server's":                 {nil, tls.VersionTLS13, ""},
+		"the server's, an old client":  {nil, tls.VersionTLS12, "tls: client offered only unsupported versions: [303]"},
+		"no other":                     {own, tls.VersionTLS13, ""},
+		"no other, an old client":      {own, tls.VersionTLS12, "tls: client offered only unsupported versions: [303]"},
+		"another one":                  {other, tls.VersionTLS13, ""},
+		"another one, an old client":   {other, tls.VersionTLS12, "tls: client offered only unsupported versions: [303]"},
+		"the one is not to be had now": {fails, tls.VersionTLS13, io.ErrNoProgress.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := Pipe(PipeOptions{})
+			cfg := server.Clone()
+			cfg.MinVersion, cfg.GetConfigForClient = tls.VersionTLS12, c.choose
+			accepted := make(chan error, 1)
+			go func() {
+				_, err := TLSServer(t.Context(), b, cfg)
+				accepted <- err
+			}()
+			asks := client.Clone()
+			asks.MaxVersion = c.most
+			secured := tls.Client(a, asks)
+			err := secured.HandshakeContext(t.Context())
+			if c.want == "" {
+				require.NoError(t, err)
+				require.NoError(t, <-accepted)
+				require.Equal(t, uint16(tls.VersionTLS13), secured.ConnectionState().Version)
+			} else {
+				require.Error(t, err)
+				require.EqualError(t, <-accepted, c.want)
+			}
+			require.Equal(t, uint16(tls.VersionTLS12), chosen.MinVersion, "it is not changed")
+			require.NoError(t, a.Close())
+		})
+	}
+}
