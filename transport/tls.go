@@ -35,9 +35,17 @@ func secure(ctx context.Context, c net.Conn, cfg *tls.Config, side func(net.Conn
 	t := side(belowTLS{c}, atLeast13(cfg))
 	if err := t.HandshakeContext(ctx); err != nil {
 		_ = c.Close()
-		return nil, err
+		return nil, causeOf(ctx, err)
 	}
 	return t, nil
+}
+
+// causeOf adds the cause to an error that is that of ctx, if it has a cause of its own. Package tls tells of no cause.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
+		return fmt.Errorf("%w (%w)", cause, err)
+	}
+	return err
 }
 
 // atLeast13 returns cfg without the lower versions of TLS. Package tls takes the versions from what GetConfigForClient returns, if

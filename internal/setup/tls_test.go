@@ -1,0 +1,34 @@
+package setup
+
+import (
+	"bytes"
+	"crypto/tls"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/counters"
+)
+
+// TestHandshakesOfTLSThatAreGivenUp: the counters, and the log, have the reason, of which package tls does not tell.
+func TestHandshakesOfTLSThatAreGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		m := newManager(t)
+		m.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+		l := listens(t, m, ListenConfig{MaxHalfOpen: 1, TLS: new(tls.Config)})
+		calls(t, l, nil)
+		time.Sleep(time.Second)
+		calls(t, l, nil)
+		time.Sleep(time.Minute)
+		calls(t, l, []byte("GET / HTTP/1.1\r\n\r\n"))
+		synctest.Wait()
+		refused, _ := m.Outcomes()
+		require.Contains(t, log.String(), "TLS handshake: given up for a younger connection")
+		require.Contains(t, log.String(), "TLS handshake: nothing has come within ListenConfig.ProgressTimeout")
+		require.Equal(t, counters.Setups{counters.CauseEvicted: 1, counters.CauseNoProgress: 1, counters.CauseTLS: 1}, refused)
+	})
+}
