@@ -5,29 +5,32 @@ import (
 	"time"
 )
 
-// A progressConn is a connection that is given up if nothing comes for a while, until
-// settled is called.
+// A progressConn is a connection that is given up if a Read waits for too long, until
+// settled is called. The time between two calls of Read is this side's: a callback of TLS may take long.
 type progressConn struct {
 	net.Conn
 	limit time.Duration
-	timer *time.Timer // stopped: it does not matter any more
+	timer *time.Timer // runs during a Read
+	done  bool        // settled was called
 }
 
 // progresses has giveUp called when c brings nothing for the time of limit.
 func progresses(c net.Conn, limit time.Duration, giveUp func()) *progressConn {
-	return &progressConn{Conn: c, limit: limit, timer: time.AfterFunc(limit, giveUp)}
+	timer := time.AfterFunc(limit, giveUp)
+	timer.Stop()
+	return &progressConn{Conn: c, limit: limit, timer: timer}
 }
 
 func (c *progressConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n > 0 && c.timer.Stop() {
+	if !c.done {
 		c.timer.Reset(c.limit)
+		defer c.timer.Stop()
 	}
-	return n, err
+	return c.Conn.Read(p)
 }
 
 // settled ends the supervision. Only the reading goroutine may call it.
-func (c *progressConn) settled() { c.timer.Stop() }
+func (c *progressConn) settled() { c.done = true }
 
 // NetConn returns what is below, as that of a tls.Conn does.
 func (c *progressConn) NetConn() net.Conn { return c.Conn }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
 // TestHandshakesOfTLSThatAreGivenUp: the counters, and the log, have the reason, of which package tls does not tell.
@@ -30,5 +31,26 @@ func TestHandshakesOfTLSThatAreGivenUp(t *testing.T) {
 		require.Contains(t, log.String(), "TLS handshake: given up for a younger connection")
 		require.Contains(t, log.String(), "TLS handshake: nothing has come within ListenConfig.ProgressTimeout")
 		require.Equal(t, counters.Setups{counters.CauseEvicted: 1, counters.CauseNoProgress: 1, counters.CauseTLS: 1}, refused)
+	})
+}
+
+// TestProgressIsThatOfThePeer: the time that a callback of TLS takes is none in which nothing comes.
+func TestProgressIsThatOfThePeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t)
+		cert := wiretest.Certificate(t)
+		l := listens(t, m, ListenConfig{TLS: &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			time.Sleep(3 * time.Second) // ProgressTimeout is 2 s
+			return &cert, nil
+		}}})
+		own, _ := local(t)
+		own.TLS = &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"}
+		dialled := make(chan error, 1)
+		go func() { dialled <- m.Dial(someTime(t), "pipe", l.Addr().String(), own) }()
+		q, err := l.Accept(someTime(t))
+		require.NoError(t, err)
+		its, _ := local(t)
+		require.NoError(t, q.Accept(someTime(t), its))
+		require.NoError(t, <-dialled)
 	})
 }
