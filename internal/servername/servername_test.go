@@ -10,7 +10,7 @@ import (
 func TestFor(t *testing.T) {
 	require.Nil(t, For(nil, "host:1"))
 	open := &tls.Config{NextProtos: []string{"x"}}
-	for addr, name := range map[string]string{"host.test:1": "host.test", "[::1]:1": "::1", "192.0.2.1:1": "192.0.2.1", "a pipe": "", ":1": ""} {
+	for addr, name := range map[string]string{"host.test:1": "host.test", "[::1]:1": "::1", "192.0.2.1:1": "192.0.2.1", "a pipe": "", ":1": "", "[fe80::1%eth0]:1": "fe80::1"} {
 		c := For(open, addr)
 		require.Equal(t, name, c.ServerName, addr)
 		require.Equal(t, open.NextProtos, c.NextProtos)

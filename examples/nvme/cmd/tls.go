@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 )
 
 // The tlsFiles are those of one side, of PEM. Without any of them there is no TLS.
@@ -53,6 +54,7 @@ func (t *tlsFiles) client(addr string) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	name, _, _ = strings.Cut(name, "%") // a certificate has an address without its zone
 	pool, err := t.pool()
 	if err != nil {
 		return nil, err
