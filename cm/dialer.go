@@ -37,6 +37,7 @@ type dialer struct {
 
 	computes *time.Timer // gives the room in StageSecure back; nil: leave does
 
+	told   *dialTime               // of an attempt whose name Dial looks up; else nil
 	giveUp context.CancelCauseFunc // of an address that has others behind it; else nil
 	wait   time.Duration           // for it
 	timer  *time.Timer
@@ -61,7 +62,9 @@ func (d *dialer) attempt(ctx context.Context, t *Target, qc *iwarp.QPConfig, res
 		return errNoRNIC
 	}
 	if d.names == nil {
-		return d.dial(ctx, t, qc, t.Addr)
+		d.told = &dialTime{Context: ctx}
+		defer func() { d.told = nil }()
+		return d.dial(d.told, t, qc, t.Addr)
 	}
 	d.began = time.Now()
 	e, lookup, err := parseTarget(ctx, t, d.names.net)
@@ -140,6 +143,10 @@ func (d *dialer) enter(ctx context.Context, at iwarp.SetupStage) error {
 	if err := slots.take(ctx, &d.limit); err != nil {
 		return err
 	}
+	if s == StageDial && d.told != nil && !d.limit.until.IsZero() {
+		until := d.limit.until
+		d.told.until.Store(&until)
+	}
 	if d.user != nil && d.user.Enter != nil {
 		if err := d.user.Enter(ctx, at); err != nil {
 			slots.give()
@@ -164,6 +171,9 @@ func (d *dialer) leave(at iwarp.SetupStage, err error) {
 	if d.timer != nil {
 		d.timer.Stop()
 		d.timer = nil
+	}
+	if d.told != nil {
+		d.told.until.Store(nil) // from now on the time may stop
 	}
 	if d.user != nil && d.user.Leave != nil {
 		d.user.Leave(at, err)

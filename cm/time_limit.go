@@ -3,6 +3,7 @@ package cm
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 )
 
@@ -81,3 +82,19 @@ func (e *lateError) Is(target error) bool {
 }
 
 func (e *lateError) As(target any) bool { return errors.As(e.err, target) }
+
+// A dialTime is the context of a timeLimit, and tells its end while a connection is dialled. Package net divides the time until
+// then among the addresses of a host. Without it the first address that does not answer takes all of it.
+type dialTime struct {
+	context.Context
+	until atomic.Pointer[time.Time]
+}
+
+// Deadline is the end of the limit, if a connection is dialled and the context has no earlier one.
+func (c *dialTime) Deadline() (time.Time, bool) {
+	at, ok := c.Context.Deadline()
+	if until := c.until.Load(); until != nil && (!ok || until.Before(at)) {
+		return *until, true
+	}
+	return at, ok
+}
