@@ -39,6 +39,18 @@ func Resolve(ctx context.Context, host string) (netip.Addr, error) {
 	return favorite(ips, Source)
 }
 
+// Reachable is where a peer is whose address is written as ip: an unspecified address, such as that of a listener at all of them, means
+// this machine, as in package net. The peer would answer from another one.
+func Reachable(ip netip.Addr) netip.Addr {
+	switch {
+	case !ip.IsUnspecified():
+		return ip
+	case ip.Is4():
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return netip.IPv6Loopback()
+}
+
 // favorite is the first address of IPv4 that can be reached, if there is one: a host may have IPv6 alone. Where the system could not
 // be asked it is none, because the peer may not be at another one.
 func favorite(ips []netip.Addr, source func(netip.Addr) (netip.Addr, error)) (netip.Addr, error) {

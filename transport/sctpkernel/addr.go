@@ -80,7 +80,10 @@ func resolvePeer(ctx context.Context, addr string) (Addr, error) {
 		err = &net.AddrError{Err: "port 0 is no port of a peer", Addr: addr}
 	}
 	if err == nil && to.IPs == nil {
-		to.IPs = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+		to.IPs = []netip.Addr{netip.IPv4Unspecified()}
+	}
+	for i, ip := range to.IPs {
+		to.IPs[i] = sctp.Reachable(ip)
 	}
 	return to, err
 }

@@ -20,9 +20,11 @@ func TestAddresses(t *testing.T) {
 		require.Equal(t, want, a)
 		require.Equal(t, text, a.String())
 	}
-	a, err := resolvePeer(t.Context(), ":7")
-	require.NoError(t, err)
-	require.Equal(t, "127.0.0.1:7", a.String())
+	for text, want := range map[string]string{":7": "127.0.0.1:7", "0.0.0.0:7": "127.0.0.1:7", "[::]:7": "[::1]:7"} {
+		a, err := resolvePeer(t.Context(), text)
+		require.NoError(t, err)
+		require.Equal(t, want, a.String())
+	}
 	for _, bad := range []string{"", "127.0.0.1", "127.0.0.1:70000", "127.0.0.1:0", "/127.0.0.1:7", "127.0.0.1/:7"} {
 		_, err := resolvePeer(t.Context(), bad)
 		require.Error(t, err, bad)

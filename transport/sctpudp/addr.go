@@ -71,7 +71,7 @@ func resolve(ctx context.Context, addr string) (Addr, error) {
 	if err != nil {
 		return Addr{}, err
 	}
-	a := Addr{UDP: netip.AddrPortFrom(ip, uint16(n)), Port: port}
+	a := Addr{UDP: netip.AddrPortFrom(sctp.Reachable(ip), uint16(n)), Port: port}
 	if port == 0 {
 		a.Port = a.UDP.Port()
 	}

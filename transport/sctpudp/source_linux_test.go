@@ -19,7 +19,7 @@ func TestListenerAtAllAddresses(t *testing.T) {
 		network, host string
 		at            []string
 	}{
-		{"udp", "", []string{"127.0.0.1", "127.0.0.2", "::1"}},
+		{"udp", "", []string{"127.0.0.1", "127.0.0.2", "::1", "0.0.0.0", "::"}},
 		{"udp", "0.0.0.0", []string{"127.0.0.2"}},
 		{"udp4", "", []string{"127.0.0.1", "127.0.0.2"}},
 		{"udp6", "", []string{"::1"}},
