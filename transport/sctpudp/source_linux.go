@@ -22,25 +22,20 @@ func hearAddresses(pc net.PacketConn) bool {
 // Where a struct in_pktinfo and a struct in6_pktinfo have our address.
 const at4, at6 = 4, 0
 
-// addressOf is the address that the control message of a packet tells of. There is none, and the
-// system chooses ours, where it is good on one link only.
+// addressOf is the address that the control message of a packet tells of.
 func addressOf(oob []byte) netip.Addr {
 	head := syscall.CmsgLen(0)
 	if len(oob) < head {
 		return netip.Addr{}
 	}
 	h, info := (*syscall.Cmsghdr)(unsafe.Pointer(&oob[0])), oob[head:]
-	var at netip.Addr
 	switch {
 	case h.Level == syscall.IPPROTO_IPV6 && h.Type == syscall.IPV6_PKTINFO && len(info) >= syscall.SizeofInet6Pktinfo:
-		at = netip.AddrFrom16([16]byte(info[at6:]))
+		return netip.AddrFrom16([16]byte(info[at6:]))
 	case h.Level == syscall.IPPROTO_IP && h.Type == syscall.IP_PKTINFO && len(info) >= syscall.SizeofInet4Pktinfo:
-		at = netip.AddrFrom4([4]byte(info[at4:]))
+		return netip.AddrFrom4([4]byte(info[at4:]))
 	}
-	if at.IsLinkLocalUnicast() {
-		return netip.Addr{}
-	}
-	return at
+	return netip.Addr{}
 }
 
 // leaveFrom is the control message that makes a packet leave from one of our addresses.
