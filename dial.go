@@ -33,7 +33,7 @@ import (
 // connection (RFC 6581 section 10); see MPAOptions.NoFallback. Over SCTP that is a Terminate in answer, and the second
 // session negotiates no depths; a listener that has too many requests waiting answers in the same way (RFC 5043 section 6.4).
 // A refusal of the peer's application is a *[RejectError]. Where the process has no file descriptor left, the user no
-// epoll watch, or the system no memory for sockets, the error says so and matches [transport.ErrExhausted].
+// epoll watch, or the system no local port or memory for sockets, the error says so and matches [transport.ErrExhausted].
 func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*QP, error) {
 	return r.connect(ctx, qc, initiation{
 		info:    &AuthInfo{Network: network, Target: addr},

@@ -91,7 +91,7 @@ func (o *Options) withDefaults() Options {
 // at the latest when those that are under way have ended, by Timeout: targets of one host are
 // best spread over the sequence.
 //
-// Where descriptors run out ([transport.ErrExhausted]), or memory for sockets, the window
+// Where descriptors run out ([transport.ErrExhausted]), local ports, or memory for sockets, the window
 // halves, and grows back by one with each success.
 //
 // If ctx ends, no more targets are pulled, set-ups under way end, QPs that were not yielded yet

@@ -16,7 +16,7 @@ const (
 )
 
 // DefaultRetry is an Options.Retry: three tries, with 10 ms x 2^n between them, for want of
-// descriptors or of memory for sockets ([transport.ErrExhausted]), and where the peer is busy,
+// descriptors, local ports or memory for sockets ([transport.ErrExhausted]), and where the peer is busy,
 // which is where the error, or one that it wraps, has a method Busy that returns true.
 func DefaultRetry(_ Target, err error, attempt int) (time.Duration, bool) {
 	if attempt >= defaultTries || !errors.Is(err, transport.ErrExhausted) && !isBusy(err) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 
@@ -25,6 +26,8 @@ func Exhausted(err error) error {
 		what = "the system has no file descriptor left"
 	case sockerr.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
 		what = "the system has no memory left for sockets"
+	case lacksPort(err):
+		what = "the system has no local port left (on Linux sysctl net.ipv4.ip_local_port_range)"
 	case lacksWatch(err):
 		what = "the user has no epoll watch left (sysctl fs.epoll.max_user_watches)"
 	default:
@@ -42,4 +45,36 @@ func lacksWatch(err error) bool {
 	}
 	_, socket := errors.AsType[*net.OpError](err)
 	return socket && errors.Is(err, syscall.ENOSPC)
+}
+
+// lacksPort reports whether err is that of a connection for which no local port is left, or of a listener that would take any. Where
+// IPv6 is used, the error of a connection may also be that this side has no address.
+func lacksPort(err error) bool {
+	call, ok := errors.AsType[*os.SyscallError](err)
+	if !ok {
+		return false
+	}
+	at := addressOf(err)
+	switch {
+	case call.Syscall == "connect" && errors.Is(call, syscall.EAGAIN): // of UDP
+		return true
+	case call.Syscall == "connect" && sockerr.Is(call, syscall.EADDRNOTAVAIL):
+		return at.Addr().Is4() && at.Port() != 0
+	}
+	return call.Syscall == "bind" && sockerr.Is(call, syscall.EADDRINUSE) && at.IsValid() && at.Port() == 0
+}
+
+// addressOf is the address that an error of package net names, if one does.
+func addressOf(err error) netip.AddrPort {
+	for {
+		op, ok := errors.AsType[*net.OpError](err)
+		if !ok {
+			return netip.AddrPort{}
+		}
+		if a, ok := op.Addr.(interface{ AddrPort() netip.AddrPort }); ok {
+			at := a.AddrPort()
+			return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+		}
+		err = op.Err
+	}
 }

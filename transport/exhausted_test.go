@@ -52,3 +52,37 @@ func TestExhaustedWatches(t *testing.T) {
 		require.Equal(t, file, Exhausted(file))
 	}
 }
+
+// TestExhaustedPorts: of a connection of TCP that is told as the lack of an address, of UDP as a call that would wait, and of a
+// listener as a port that is in use.
+func TestExhaustedPorts(t *testing.T) {
+	at := func(host string, port int) *net.TCPAddr { return &net.TCPAddr{IP: net.ParseIP(host), Port: port} }
+	failure := func(call string, e syscall.Errno, a net.Addr) error {
+		return &net.OpError{Op: "op", Net: "tcp", Addr: a, Err: os.NewSyscallError(call, e)}
+	}
+	const wsaeaddrnotavail = syscall.Errno(10049)
+	for _, cause := range []error{
+		failure("connect", syscall.EADDRNOTAVAIL, at("192.0.2.1", 7)),
+		failure("connect", wsaeaddrnotavail, at("192.0.2.1", 7)),
+		failure("connect", syscall.EAGAIN, nil),
+		failure("bind", syscall.EADDRINUSE, at("::1", 0)),
+		&net.OpError{Op: "listen", Err: failure("bind", syscall.EADDRINUSE, at("192.0.2.1", 0))},
+	} {
+		err := Exhausted(cause)
+		require.ErrorIs(t, err, ErrExhausted)
+		require.ErrorIs(t, err, cause)
+		require.ErrorContains(t, err, "out of resources: the system has no local port left (on Linux sysctl net.ipv4.ip_local_port_range)")
+	}
+	for _, other := range []error{
+		syscall.EAGAIN, syscall.EADDRNOTAVAIL,
+		failure("read", syscall.EAGAIN, at("192.0.2.1", 7)),
+		failure("connect", syscall.EADDRNOTAVAIL, at("::1", 7)),
+		failure("connect", syscall.EADDRNOTAVAIL, at("192.0.2.1", 0)),
+		failure("connect", syscall.EADDRNOTAVAIL, nil),
+		failure("bind", syscall.EADDRINUSE, at("192.0.2.1", 7)),
+		failure("bind", syscall.EADDRINUSE, nil),
+		failure("bind", syscall.EADDRNOTAVAIL, at("192.0.2.1", 0)),
+	} {
+		require.Equal(t, other, Exhausted(other))
+	}
+}

@@ -61,6 +61,8 @@ func TestCauses(t *testing.T) {
 		{syscall.EHOSTUNREACH, Unconnected, "the route to it"},
 		{syscall.EADDRINUSE, Failed, "choose another port"},
 		{syscall.EADDRNOTAVAIL, Failed, "ip address lists"},
+		{fmt.Errorf("%w: %w", transport.ErrExhausted, syscall.EADDRNOTAVAIL), Failed, "net.ipv4.ip_local_port_range"},
+		{fmt.Errorf("%w: %w", transport.ErrExhausted, syscall.EAGAIN), Failed, "net.ipv4.ip_local_port_range"},
 		{syscall.EACCES, Failed, "from 1024 on"},
 		{syscall.EMFILE, Failed, "ulimit -n"},
 		{sctpkernel.ErrNoSCTP, Failed, "modprobe sctp"},

@@ -73,6 +73,12 @@ func isBadAddress(err error) bool {
 
 func isUnknownNetwork(err error) bool { return errors.As(err, new(net.UnknownNetworkError)) }
 
+// isOutOfPorts is whether no local port is left. The other errors of what has run out have other numbers.
+func isOutOfPorts(err error) bool {
+	return errors.Is(err, transport.ErrExhausted) &&
+		(sockerr.Is(err, syscall.EADDRNOTAVAIL) || sockerr.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EAGAIN))
+}
+
 func isTimeout(err error) bool {
 	e := net.Error(nil)
 	return errors.As(err, &e) && e.Timeout()
@@ -102,6 +108,7 @@ var causes = []cause{
 	{isBadAddress, Misused, "want host:port, as in 192.0.2.1:7471"},
 	{isUnknownNetwork, Misused, "tcp, sctp and sctp+udp are known"},
 	{isUnknownHost, Unconnected, "check the name of the host, or use its address"},
+	{isOutOfPorts, Failed, "end some connections, or have more ports: sysctl net.ipv4.ip_local_port_range"},
 	{oneOf(syscall.EADDRINUSE), Failed, "choose another port, or end the program that has this one (ss -lntp shows it)"},
 	{oneOf(syscall.EADDRNOTAVAIL), Failed, "this host has no such address: ip address lists those that it has"},
 	{oneOf(sctpkernel.ErrNoSCTP, syscall.EPROTONOSUPPORT), Failed, "modprobe sctp as root, or use --network sctp+udp"},
