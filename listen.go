@@ -28,7 +28,8 @@ type ListenConfig struct {
 	// complete, so that peers that leave theirs unfinished do not keep others out. Where
 	// all wait for the application, further ones wait in the system's backlog.
 	//
-	// One costs a descriptor, a goroutine and some 10 KiB; with TLS about 30 KiB.
+	// One costs a descriptor, a goroutine and some 10 KiB; with TLS about 30 KiB, and up to 350 KiB if
+	// the peer sends certificates of the 256 KiB that package tls takes.
 	MaxHalfOpen int
 	// TLS wraps connections in TLS 1.3, below MPA.
 	TLS *tls.Config

@@ -145,3 +145,35 @@ func TestTLS13IsTheLeast(t *testing.T) {
 		})
 	}
 }
+
+// TestSessionsOfTLSAreResumed where the program has keys for their tickets, and nowhere else: each connection has a copy of the
+// configuration, and so keys of its own.
+func TestSessionsOfTLSAreResumed(t *testing.T) {
+	for name, keys := range map[string][][32]byte{"without keys": nil, "with keys": {{1}}} {
+		t.Run(name, func(t *testing.T) {
+			client, server := testTLS(t)
+			client.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+			if keys != nil {
+				server.SetSessionTicketKeys(keys)
+			}
+			for i := range 2 {
+				a, b := Pipe(PipeOptions{})
+				accepted := make(chan error, 1)
+				go func() {
+					c, err := TLSServer(t.Context(), b, server)
+					if err == nil {
+						_, err = c.Write([]byte("x"))
+					}
+					accepted <- err
+				}()
+				c, err := TLSClient(t.Context(), a, client)
+				require.NoError(t, err)
+				_, err = io.ReadFull(c, make([]byte, 1)) // the ticket comes before it
+				require.NoError(t, err)
+				require.NoError(t, <-accepted)
+				require.Equal(t, keys != nil && i > 0, c.(*tls.Conn).ConnectionState().DidResume)
+				require.NoError(t, a.Close())
+			}
+		})
+	}
+}
