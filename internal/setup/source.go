@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 
@@ -40,12 +41,18 @@ func (m *Manager) source(ctx context.Context, network, addr string, cfg ListenCo
 	if IsSCTP(network) {
 		return m.sessionSource(ctx, network, addr, cfg)
 	}
+	if t := cfg.TLS; t != nil && len(t.Certificates) == 0 && t.GetCertificate == nil && t.GetConfigForClient == nil {
+		return nil, errNoCertificate
+	}
 	l, err := transport.Listen(ctx, network, addr, m.options())
 	if err != nil {
 		return nil, err
 	}
 	return &connections{Listener: l, manager: m, cfg: cfg}, nil
 }
+
+// errNoCertificate is told before the first client learns of it, as package tls does in Listen.
+var errNoCertificate = errors.New("ListenConfig.TLS has no Certificates, GetCertificate or GetConfigForClient")
 
 // connections are those of a net.Listener.
 type connections struct {

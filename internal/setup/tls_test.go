@@ -20,7 +20,7 @@ func TestHandshakesOfTLSThatAreGivenUp(t *testing.T) {
 		var log bytes.Buffer
 		m := newManager(t)
 		m.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
-		l := listens(t, m, ListenConfig{MaxHalfOpen: 1, TLS: new(tls.Config)})
+		l := listens(t, m, ListenConfig{MaxHalfOpen: 1, TLS: &tls.Config{Certificates: []tls.Certificate{wiretest.Certificate(t)}}})
 		calls(t, l, nil)
 		time.Sleep(time.Second)
 		calls(t, l, nil)
@@ -53,4 +53,22 @@ func TestProgressIsThatOfThePeer(t *testing.T) {
 		require.NoError(t, q.Accept(someTime(t), its))
 		require.NoError(t, <-dialled)
 	})
+}
+
+// TestListenerWithoutACertificate would refuse all clients.
+func TestListenerWithoutACertificate(t *testing.T) {
+	m := newManager(t)
+	for name, c := range map[string]*tls.Config{
+		"": {ClientAuth: tls.RequireAnyClientCert}, "certificate": {Certificates: make([]tls.Certificate, 1)},
+		"callback": {GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil }},
+		"choice":   {GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, nil }},
+	} {
+		l, err := m.Listen(someTime(t), "pipe", "", ListenConfig{MaxHalfOpen: 1, TLS: c})
+		if name == "" {
+			require.EqualError(t, err, "listen: ListenConfig.TLS has no Certificates, GetCertificate or GetConfigForClient")
+			continue
+		}
+		require.NoError(t, err, name)
+		require.NoError(t, l.Close())
+	}
 }
