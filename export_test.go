@@ -112,7 +112,17 @@ func (qp *QP) Slots() int { return qp.sendSlots.Used() }
 
 // HasReceive is asked for a message that has found no receive, and Starved counts the QPs that are to be told of the next one.
 func (qp *QP) HasReceive() bool { return owner{qp}.HasReceive() }
-func (s *SRQ) Starved() int     { return len(s.starved) }
+func (s *SRQ) Starved() int     { return s.starved.Len() }
+
+// PostUnheard is PostRecv up to where a message is resumed, and Resume is called for a message for whatever reason.
+func (s *SRQ) PostUnheard(t testing.TB, wr RecvWR) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, err := s.post([]RecvWR{wr}); n != 1 {
+		t.Fatal(err)
+	}
+}
+func (qp *QP) Resume() { qp.conn.Load().Resume() }
 
 // Posted is how many receives wait for a message.
 func (qp *QP) Posted() int { return qp.rq.Posted() }

@@ -64,7 +64,7 @@ func (qp *QP) start(conn *qpconn.Conn) {
 		return nil
 	})
 	qp.early = nil
-	qp.staller.Resume = conn.Resume
+	qp.staller.Resume = func() { conn.Resume() }
 	qp.conn.Store(conn)
 }
 

@@ -59,25 +59,16 @@ func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
 
 // draw moves a receive from an SRQ to the queue, to which nothing else is posted. It returns
 // false if the SRQ is empty, or if the queue accepts nothing any more.
-func (q *recvQueue) draw(from *SRQ) bool {
-	drawn, short := q.move(from)
-	if short {
-		from.tellShort()
-	}
-	return drawn
-}
-
-// move implements draw. short is that of SRQ.take.
-func (q *recvQueue) move(from *SRQ) (moved, short bool) {
+func (q *recvQueue) draw(from *SRQ) (drawn bool) {
 	if !q.LockIf(postqueue.Refuses) {
-		return false, false
+		return false
 	}
 	defer q.Unlock()
-	if moved, short = from.take(q.Next()); moved {
+	if drawn = from.take(q.qp, q.Next()); drawn {
 		q.qp.recvSlots.Reserve(q.qp.cfg.RecvDepth, 1)
 		q.Post()
 	}
-	return moved, short
+	return drawn
 }
 
 // Buffer returns the buffer of the k-th message from now.
@@ -252,9 +243,11 @@ func (q *recvQueue) tell() {
 }
 
 // end refuses receives from now on. The first receive that is still posted will complete with
-// the status first, the others with StatusFlushed.
+// the status first, the others with StatusFlushed. The message of another QP has the receive that
+// the QP was resumed for.
 func (q *recvQueue) end(first Status) {
 	q.Advance(postqueue.Ended, func() { q.flush = first })
+	q.qp.cfg.SRQ.feed(1)
 }
 
 // drop completes the receives that remain after end. The stream no longer places anything.

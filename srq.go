@@ -3,9 +3,11 @@ package iwarp
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 
 	"github.com/goiwarp/iwarp/internal/lockorder"
+	"github.com/goiwarp/iwarp/internal/lru"
 	"github.com/goiwarp/iwarp/internal/postqueue"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/internal/quota"
@@ -37,8 +39,8 @@ type SRQ struct {
 	limit   int // the event is due with fewer receives than that; 0: not armed
 	qps     int // that use the SRQ
 	closed  bool
-	dropped uint64           // receives, by Close
-	starved map[*QP]struct{} // QPs whose messages wait for a receive
+	dropped uint64                  // receives, by Close
+	starved *lru.Map[*QP, struct{}] // QPs whose messages wait for a receive
 }
 
 var (
@@ -61,7 +63,7 @@ func (pd *PD) CreateSRQ(depth int) (*SRQ, error) {
 		pd.release()
 		return nil, err
 	}
-	return &SRQ{rnic: r, pd: pd, depth: depth}, nil
+	return &SRQ{rnic: r, pd: pd, depth: depth, starved: lru.New[*QP, struct{}](math.MaxInt)}, nil
 }
 
 // PostRecv posts receives for messages of all peers, in order. A slot becomes free when a
@@ -69,16 +71,8 @@ func (pd *PD) CreateSRQ(depth int) (*SRQ, error) {
 func (s *SRQ) PostRecv(wrs ...RecvWR) error {
 	s.mu.Lock()
 	n, err := s.post(wrs)
-	starved := s.starved
-	if n > 0 {
-		s.starved = nil
-	}
 	s.mu.Unlock()
-	if n > 0 {
-		for qp := range starved {
-			qp.conn.Load().Resume()
-		}
-	}
+	s.feed(n)
 	if err != nil {
 		return &PostError{N: n, Err: err}
 	}
@@ -104,32 +98,29 @@ func (s *SRQ) post(wrs []RecvWR) (n int, err error) {
 	return len(wrs), nil
 }
 
-// take moves the oldest receive to r, if there is one. If short is true the caller must call
-// tellShort when it holds no lock.
-func (s *SRQ) take(r *recv) (ok, short bool) {
+// take moves the oldest receive to r, for qp, if there is one.
+func (s *SRQ) take(qp *QP, r *recv) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.recvs.Len() == 0 {
-		return false, false
+		return false
 	}
 	oldest := s.recvs.Take()
 	r.id, r.helper, r.spans = oldest.id, nil, append(r.spans[:0], oldest.spans...)
 	clear(oldest.spans)
-	return true, s.short()
-}
-
-// short reports, once for each arming, that fewer receives than the limit are left. mu is
-// held.
-func (s *SRQ) short() bool {
-	if s.limit == 0 || s.recvs.Len() >= s.limit {
-		return false
-	}
-	s.limit = 0
+	s.starved.Delete(qp) // it may have waited for so long that it was not resumed for this receive
+	s.checkLimit()
 	return true
 }
 
-// tellShort raises the event that is due after short has returned true.
-func (s *SRQ) tellShort() { s.rnic.raise(Event{Kind: EventSRQLimit, SRQ: s}) }
+// checkLimit raises the event, once for each arming, if fewer receives than the limit are left. mu
+// is held.
+func (s *SRQ) checkLimit() {
+	if s.recvs.Len() < s.limit {
+		s.limit = 0
+		s.rnic.raise(Event{Kind: EventSRQLimit, SRQ: s})
+	}
+}
 
 // SetLimit arms EventSRQLimit. The event is raised once, when fewer than n receives are left,
 // which may be at once. Call SetLimit again to arm it again; 0 disarms it. A limit above the
@@ -139,16 +130,12 @@ func (s *SRQ) SetLimit(n int) error {
 		return fmt.Errorf("iwarp: SRQ limit %d is not within 0..%d", n, s.depth)
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
-		s.mu.Unlock()
 		return errSRQClosed
 	}
 	s.limit = n
-	short := s.short()
-	s.mu.Unlock()
-	if short {
-		s.tellShort()
-	}
+	s.checkLimit()
 	return nil
 }
 
@@ -159,19 +146,42 @@ func (s *SRQ) Stats() SRQStats {
 	return SRQStats{Posted: s.recvs.End, Taken: s.recvs.Oldest - s.dropped, Free: s.recvs.Len(), Depth: s.depth}
 }
 
-// offers reports whether there is a receive. If not, the next post wakes qp, unless it has ended:
+// offers reports whether there is a receive. If not, feed resumes qp in its turn, unless it has ended:
 // detach comes after that, and may have been called.
 func (s *SRQ) offers(qp *QP) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	free := s.recvs.Len() > 0
 	if !free && qp.conn.Load().Stage() < qpconn.Ended {
-		if s.starved == nil {
-			s.starved = make(map[*QP]struct{})
-		}
-		s.starved[qp] = struct{}{}
+		s.starved.Put(qp, struct{}{})
 	}
 	return free
+}
+
+// feed resumes a message for each of n receives, those first that have waited longest. To resume more of them
+// would be of no use, and with many QPs it costs more than the messages do. A QP that ends takes no receive: it
+// is passed over, and calls feed if it has been resumed before. s may be nil.
+func (s *SRQ) feed(n int) {
+	for s != nil && n > 0 {
+		qp := s.next()
+		if qp == nil {
+			return
+		}
+		if !qp.rq.HasEnded() && qp.conn.Load().Resume() {
+			n--
+		}
+	}
+}
+
+// next takes the QP off the list whose message has waited longest, nil if there is none, or no receive.
+func (s *SRQ) next() (qp *QP) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.recvs.Len() > 0 && s.starved.Len() > 0 {
+		qp, _ = s.starved.Oldest()
+		s.starved.Delete(qp)
+	}
+	return qp
 }
 
 // Close closes the SRQ. It fails while QPs use it. Receives that are still posted are dropped
@@ -232,5 +242,5 @@ func (s *SRQ) detach(qp *QP) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.qps--
-	delete(s.starved, qp)
+	s.starved.Delete(qp)
 }

@@ -58,19 +58,20 @@ func (c *Conn) startReceiveTimer() *time.Timer {
 }
 
 // Resume reports that a receive was posted, or that a message must not wait for one any longer.
-// The caller must call it after that has happened, not before.
-func (c *Conn) Resume() {
+// The caller must call it after that has happened, not before. Resume returns whether a message waited.
+func (c *Conn) Resume() (waited bool) {
 	c.mu.Lock()
-	c.resume()
+	return c.resume()
 }
 
 // resume is Resume with c.mu held, which it releases.
-func (c *Conn) resume() {
+func (c *Conn) resume() (waited bool) {
 	d := c.arbiter.resume()
 	if d != 0 {
 		c.stalled.stop()
 	}
 	c.act(d)
+	return d != 0
 }
 
 // ResumeStalled is Resume if a message waits for a receive, which it reports. The caller has ended
