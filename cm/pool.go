@@ -63,6 +63,7 @@ type Pool struct {
 	mu      sync.Mutex
 	closed  bool
 	peers   map[peerName]*poolPeer
+	needed  int       // of peers, when those that had failed were forgotten last
 	total   int       // QPs, in each state but qpGone
 	closing int       // of them
 	retired int       // likewise, those in qpRetired

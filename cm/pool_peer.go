@@ -34,7 +34,7 @@ type poolPeer struct {
 func (p *Pool) peer(n peerName) *poolPeer {
 	r := p.peers[n]
 	if r == nil {
-		if len(p.peers)/2 >= p.cfg.Max {
+		if len(p.peers)/2 >= max(p.cfg.Max, p.needed) { // so seldom that a peer costs no more where there are many
 			p.forgetFailures()
 		}
 		r = &poolPeer{peerName: n}
@@ -60,6 +60,7 @@ func (p *Pool) forgetFailures() {
 			delete(p.peers, n)
 		}
 	}
+	p.needed = len(p.peers)
 }
 
 // remove takes a QP off the list.
@@ -150,7 +151,8 @@ func (p *Pool) serve(r *poolPeer) {
 		if q == nil {
 			break
 		}
-		r.waiting = slices.Delete(r.waiting, 0, 1)
+		r.waiting[0] = waiter{}
+		r.waiting = r.waiting[1:] // without a move of the others, of which there may be many
 		w.answer <- grant{lease: p.lease(q)}
 	}
 	p.satisfied(r)
