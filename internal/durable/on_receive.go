@@ -12,52 +12,64 @@ import (
 // OnReceive is the regions of a PD that are flushed before a receive completes. The zero value
 // has none.
 type OnReceive struct {
-	mu      lockorder.Mutex[lockorder.Leaf]
-	regions atomic.Pointer[[]*stag.Region] // never changed in place; nil: none
+	count atomic.Int64
+	mu    lockorder.Mutex[lockorder.Leaf]
+	// The regions of each stream, those of all streams at 0. What a slice has is never changed in place: a Flush may be
+	// looking at it.
+	regions map[uint64][]*stag.Region
 }
 
 // Add adds r.
 func (l *OnReceive) Add(r *stag.Region) {
-	l.change(func(old []*stag.Region) []*stag.Region { return append(slices.Clone(old), r) })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.regions == nil {
+		l.regions = make(map[uint64][]*stag.Region)
+	}
+	s := r.Scope().Stream
+	l.regions[s] = append(l.regions[s], r)
+	l.count.Add(1)
 }
 
 // Remove takes r back.
 func (l *OnReceive) Remove(r *stag.Region) {
-	if l.regions.Load() == nil {
+	if l.count.Load() == 0 {
 		return
 	}
-	l.change(func(old []*stag.Region) []*stag.Region {
-		return slices.DeleteFunc(slices.Clone(old), func(x *stag.Region) bool { return x == r })
-	})
-}
-
-func (l *OnReceive) change(f func([]*stag.Region) []*stag.Region) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var old []*stag.Region
-	if p := l.regions.Load(); p != nil {
-		old = *p
-	}
-	if old = f(old); len(old) == 0 {
-		l.regions.Store(nil)
+	s := r.Scope().Stream
+	old := l.regions[s]
+	i := slices.Index(old, r)
+	switch {
+	case i < 0:
 		return
+	case len(old) == 1:
+		delete(l.regions, s)
+	default:
+		l.regions[s] = slices.Delete(slices.Clone(old), i, i+1)
 	}
-	l.regions.Store(&old)
+	l.count.Add(-1)
+}
+
+// of returns the regions of all streams, and those of one stream.
+func (l *OnReceive) of(stream uint64) [2][]*stag.Region {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return [...][]*stag.Region{l.regions[0], l.regions[stream]}
 }
 
 // Flush makes durable what the peer of a stream may have written. A region that is INVALID is no
 // exception: the message that is to complete may have invalidated it, after Writes to it.
 func (l *OnReceive) Flush(stream uint64) error {
-	p := l.regions.Load()
-	if p == nil {
+	if l.count.Load() == 0 {
 		return nil
 	}
-	for _, r := range *p {
-		if s := r.Scope().Stream; s != 0 && s != stream {
-			continue
-		}
-		if err := flush(r); err != nil {
-			return err
+	for _, regions := range l.of(stream) {
+		for _, r := range regions {
+			if err := flush(r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

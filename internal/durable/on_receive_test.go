@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,4 +38,79 @@ func TestCMT_55_RegionThatIsBeingClosedIsDurableOnReceive(t *testing.T) {
 	require.NoError(t, table.Close(t.Context(), r))
 	require.NoError(t, all.Flush(1))
 	require.Equal(t, 2, f.flushes)
+}
+
+// TestOnReceiveFlushesWhatAStreamCanWrite: the regions of all streams and its own, and no other.
+func TestOnReceiveFlushesWhatAStreamCanWrite(t *testing.T) {
+	var all durable.OnReceive
+	table := stag.NewTable()
+	flushers, regions := make([]counted, 6), make([]*stag.Region, 6)
+	for i := range regions {
+		var err error
+		regions[i], err = table.Register(make([]byte, 8), stag.Options{
+			Access: stag.LocalWrite | stag.RemoteWrite, Scope: stag.Scope{Stream: uint64(i % 3)}, Flusher: &flushers[i],
+		})
+		require.NoError(t, err)
+		all.Add(regions[i])
+	}
+	wants := func(stream uint64, want ...int) {
+		t.Helper()
+		clear(flushers)
+		require.NoError(t, all.Flush(stream))
+		for i := range flushers {
+			require.Equal(t, want[i], flushers[i].flushes, "region %d", i)
+		}
+	}
+	wants(1, 1, 1, 0, 1, 1, 0)
+	wants(2, 1, 0, 1, 1, 0, 1)
+	wants(7, 1, 0, 0, 1, 0, 0)
+	all.Remove(regions[3])
+	all.Remove(regions[1])
+	all.Remove(regions[1])
+	wants(1, 1, 0, 0, 0, 1, 0)
+	all.Remove(regions[4])
+	wants(1, 1, 0, 0, 0, 0, 0)
+	all.Add(regions[1])
+	wants(1, 1, 1, 0, 0, 0, 0)
+	for _, r := range regions {
+		all.Remove(r)
+	}
+	wants(1, 0, 0, 0, 0, 0, 0)
+}
+
+// TestOnReceiveOfManyRegions: to add one does not copy the others.
+func TestOnReceiveOfManyRegions(t *testing.T) {
+	const n = 4000
+	var all durable.OnReceive
+	table, regions := stag.NewTable(), make([]*stag.Region, n)
+	for i := range regions {
+		var err error
+		regions[i], err = table.Register(make([]byte, 8), stag.Options{
+			Access: stag.LocalWrite | stag.RemoteWrite, Scope: stag.Scope{Stream: uint64(i % 2)}, Flusher: new(counted),
+		})
+		require.NoError(t, err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, r := range regions {
+		all.Add(r)
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(n*8*16), "copies would be %d octets", n*n/2*8)
+}
+
+// BenchmarkFlushBesideOtherStreams is a receive of one of many QPs, each of which has a region of its own.
+func BenchmarkFlushBesideOtherStreams(b *testing.B) {
+	var all durable.OnReceive
+	table := stag.NewTable()
+	for i := range 10_000 {
+		r, err := table.Register(make([]byte, 8), stag.Options{
+			Access: stag.LocalWrite | stag.RemoteWrite, Scope: stag.Scope{Stream: uint64(i + 1)}, Flusher: new(counted),
+		})
+		require.NoError(b, err)
+		all.Add(r)
+	}
+	for b.Loop() {
+		_ = all.Flush(1)
+	}
 }
