@@ -72,7 +72,7 @@ func (qp *QP) tellFenced() {
 	if !first {
 		return
 	}
-	time.AfterFunc(fencedNotice, func() {
+	qp.conn.Load().After(fencedNotice, func() {
 		if qp.State() == StateRTS && qp.isFenced() {
 			qp.rnic.log.Warn("posted work waits for the initiator's first message, before which a responder may not send",
 				logkey.Peer, fmt.Sprint(qp.RemoteAddr()), logkey.For, fencedNotice, logkey.Option, "MPAOptions.EarlyResponderSend")

@@ -23,7 +23,7 @@ var siwWaits = [...]time.Duration{250 * time.Millisecond, time.Second}
 // unread. For any other peer an empty Write has no effect. The second Write is for a machine so
 // busy that the first one has come too early as well.
 func (qp *QP) wakeSIW(nth int) {
-	time.AfterFunc(siwWaits[nth], func() {
+	qp.conn.Load().After(siwWaits[nth], func() {
 		s := qp.Stats()
 		if qp.State() != StateRTS || s.Received != (OpStats{}) || s.Sent == (OpStats{}) {
 			return

@@ -75,6 +75,7 @@ type Conn struct {
 	stalled  stalled
 	progress progress
 	pace     pace
+	timers   []*time.Timer // of After: a few
 }
 
 // inputReady is called by the poller.

@@ -494,3 +494,21 @@ func TestConnectionIsLost(t *testing.T) {
 		require.Zero(e, e.llp.counts()[rdmap.OpTerminate])
 	})
 }
+
+// TestTimersEndWithTheConnection: what they would call keeps the queue pair, and what the program has given to it.
+func TestTimersEndWithTheConnection(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		called := make(chan string, 3)
+		e.conn.After(time.Second, func() { called <- "before the end" })
+		e.conn.After(time.Minute, func() { called <- "behind it" })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Len(e, called, 1)
+		e.conn.Abort(io.ErrUnexpectedEOF)
+		e.endedWith(Aborted, io.ErrUnexpectedEOF, "Abort")
+		e.conn.After(time.Second, func() { called <- "begun behind it" })
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Len(e, called, 1)
+	})
+}

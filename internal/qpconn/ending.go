@@ -160,6 +160,16 @@ func (c *Conn) advance(to Stage, r Reason, cause error) {
 	c.ending.advance(to, r, cause)
 }
 
+// After calls f after d, in a goroutine of its own, unless the connection has ended by then. A timer that still ran
+// would keep all that the queue pair refers to, and with it memory of the program.
+func (c *Conn) After(d time.Duration, f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending.stage < Ended {
+		c.timers = append(c.timers, time.AfterFunc(d, f))
+	}
+}
+
 // finish completes the remaining work. Nothing is sent, received or placed any more.
 func (c *Conn) finish() {
 	c.stream.End()
@@ -167,6 +177,9 @@ func (c *Conn) finish() {
 	c.mu.Lock()
 	c.stalled.stop()
 	c.progress.stop()
+	for _, t := range c.timers {
+		t.Stop()
+	}
 	if c.ending.timer != nil {
 		c.ending.timer.Stop()
 	}
