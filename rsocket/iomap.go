@@ -18,7 +18,8 @@ var ErrNotMapped = errors.New("rsocket: not mapped")
 // Map lets the peer write to mem, as librdmacm's riomap does: its WriteMapped at off and behind it, or its riowrite. The
 // peer is told ahead of what is written to the stream later. What it writes comes without a message: the program
 // sees it in mem, but must not look there before a message of the stream has told that it is there, since the octets
-// change at any time until then. mem is the peer's until the Conn has been closed. See MapBuffer for memory that is watched.
+// change at any time until then. mem is the peer's until the Conn has been closed, and has at most 1 GiB: a peer that maps more
+// than that at once ends the Conn. See MapBuffer for memory that is watched.
 func (c *Conn) Map(mem []byte, off uint64) error {
 	mr, err := c.mem.pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteWrite, nil)
 	return c.mapped(off, mr, err)
