@@ -34,7 +34,7 @@ type pacer struct {
 }
 
 // newPacer begins to pace; from is what the slow connections read.
-func newPacer(r *iwarp.RNIC, pd *iwarp.PD, cq *iwarp.CQ, qps []*iwarp.QP, from iwarp.RemoteBuffer) (*pacer, error) {
+func newPacer(pd *iwarp.PD, cq *iwarp.CQ, qps []*iwarp.QP, from iwarp.RemoteBuffer) (*pacer, error) {
 	sink, err := pd.RegisterMR(make([]byte, slowSize), stag.LocalWrite, nil)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (d *rdmaDriver) dialExtra(addr string) error {
 		return nil
 	}
 	var err error
-	d.pacer, err = newPacer(d.rnic, d.pd, cq, slow, d.ends[0].theirs.src)
+	d.pacer, err = newPacer(d.pd, cq, slow, d.ends[0].theirs.src)
 	return err
 }
 
