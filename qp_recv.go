@@ -243,8 +243,8 @@ func (q *recvQueue) tell() {
 }
 
 // end refuses receives from now on. The first receive that is still posted will complete with
-// the status first, the others with StatusFlushed. The message of another QP has the receive that
-// the QP was resumed for.
+// the status first, the others with StatusFlushed. If the QP was resumed for a receive of its SRQ
+// and has not taken it, another QP that waits is resumed for it.
 func (q *recvQueue) end(first Status) {
 	q.Advance(postqueue.Ended, func() { q.flush = first })
 	q.qp.cfg.SRQ.feed(1)

@@ -150,6 +150,17 @@ func (c *cluster) holdsOne() {
 	require.NoError(c, w.close())
 }
 
+// holdsTwo makes all targets hold the record "one", and those but target 2, which is lost, "two" as well, of a writer that has
+// ended.
+func (c *cluster) holdsTwo() {
+	w := c.writer()
+	require.NoError(c, w.append(c.ctx, []byte("one")))
+	require.NoError(c, w.settle(c.ctx))
+	c.lose(2)
+	require.NoError(c, w.append(c.ctx, []byte("two")))
+	require.NoError(c, w.close())
+}
+
 // records are those of a target's file.
 func (c *cluster) records(i int) string {
 	b, err := os.ReadFile(c.paths[i])

@@ -114,12 +114,7 @@ func (c *cluster) flip(i int, off int64, bit byte) {
 // it tries, until the target has a new file.
 func TestMarkWithATermThatWasNotNoted(t *testing.T) {
 	c := newCluster(t)
-	w := c.writer()
-	require.NoError(t, w.append(c.ctx, []byte("one")))
-	require.NoError(t, w.settle(c.ctx))
-	c.lose(2)
-	require.NoError(t, w.append(c.ctx, []byte("two")))
-	require.NoError(t, w.close())
+	c.holdsTwo()
 	c.flip(2, markAt+6, 1<<1) // of the term
 	c.start(2)
 	for range 3 {
@@ -131,7 +126,7 @@ func TestMarkWithATermThatWasNotNoted(t *testing.T) {
 	c.lose(2)
 	require.NoError(t, os.Remove(c.paths[2]))
 	c.start(2)
-	w = c.writer()
+	w := c.writer()
 	require.NoError(t, w.append(c.ctx, []byte("three")))
 	require.NoError(t, w.settle(c.ctx))
 	require.NoError(t, w.close())
@@ -167,15 +162,10 @@ func TestTargetsThatCameLater(t *testing.T) {
 func TestDamagedRecord(t *testing.T) {
 	for damaged := range 2 {
 		c := newCluster(t)
-		w := c.writer()
-		require.NoError(t, w.append(c.ctx, []byte("one")))
-		require.NoError(t, w.settle(c.ctx))
-		c.lose(2)
-		require.NoError(t, w.append(c.ctx, []byte("two")))
-		require.NoError(t, w.close())
+		c.holdsTwo()
 		c.start(2)
 		c.flip(damaged, start+recordHead, 1)
-		w = c.writer()
+		w := c.writer()
 		require.NoError(t, w.append(c.ctx, []byte("three")))
 		require.NoError(t, w.settle(c.ctx))
 		require.NoError(t, w.close())
@@ -330,6 +320,15 @@ type diskFile struct{ *commit.Buffer }
 
 func (diskFile) Close() error { return nil }
 
+// startOn starts a target again, with a disk in place of its file.
+func (c *cluster) startOn(i int, d commit.SyncBuffer) {
+	file, err := commit.NewBuffer(d)
+	require.NoError(c, err)
+	c.targets[i] = &target{file: diskFile{file}}
+	require.NoError(c, c.targets[i].listen(c.ctx, c.addrs[i]))
+	go func() { _ = c.targets[i].accept(c.ctx) }()
+}
+
 // TestMarkThatIsNotDurable: a writer that connects again after a failed sync of the mark does not take the mark that
 // it reads for a durable one.
 func TestMarkThatIsNotDurable(t *testing.T) {
@@ -376,11 +375,7 @@ func TestRecoveryWithATargetWhoseDiskIsStuck(t *testing.T) {
 	c := newCluster(t)
 	c.lose(0)
 	d := stuck{&disk{cached: make([]byte, c.size)}, make(chan struct{})}
-	file, err := commit.NewBuffer(d)
-	require.NoError(t, err)
-	c.targets[0] = &target{file: diskFile{file}}
-	require.NoError(t, c.targets[0].listen(c.ctx, c.addrs[0]))
-	go func() { _ = c.targets[0].accept(c.ctx) }()
+	c.startOn(0, d)
 	defer close(d.over)
 	w := c.writer()
 	require.NoError(t, w.append(c.ctx, []byte("one")))
@@ -415,11 +410,7 @@ func TestLinksDoNotWaitForEachOther(t *testing.T) {
 	require.NoError(t, err)
 	none := func() error { return nil }
 	d := unreadable{&disk{cached: b, durable: bytes.Clone(b), fails: none}, make(chan struct{}, 1), make(chan struct{})}
-	file, err := commit.NewBuffer(d)
-	require.NoError(t, err)
-	c.targets[2] = &target{file: diskFile{file}}
-	require.NoError(t, c.targets[2].listen(c.ctx, c.addrs[2]))
-	go func() { _ = c.targets[2].accept(c.ctx) }()
+	c.startOn(2, d)
 	defer close(d.over)
 
 	w, marks := c.begun()
