@@ -16,9 +16,10 @@ import (
 type ServerConfig struct {
 	PD *iwarp.PD // of the QPs
 
-	// Authorize returns which of the rights that a client asks for it gets; 0: none. The goroutine of
-	// the connection calls it for each Open, and waits for it. It may be called for several connections
-	// at the same time. nil: each peer gets what the region has, and with Insecure one without an
+	// Authorize returns which of the rights that a client asks for it gets, as far as the region has them; 0: none.
+	// The goroutine of the connection calls it for each Open, and waits for it. It may be called for several connections
+	// at the same time, and with any number: that of a region which does not exist is asked about too, so that the
+	// time of an answer does not tell the client that. nil: each peer gets what the region has, and with Insecure one without an
 	// identity does, too.
 	Authorize func(peer iwarp.Peer, region uint64, ops Ops) Ops
 

@@ -239,17 +239,14 @@ func (c *conn) serveRead(w *work) op.Verdict {
 // not told apart.
 func (c *conn) serveOpen(q *request) op.Verdict {
 	refused := op.Verdict{Outcome: op.RemoteAuth, Reason: op.BadKey}
-	r := c.server.region(q.number)
-	if r == nil {
-		return refused
-	}
-	ops := q.ops & r.ops
-	if ops != 0 && c.server.cfg.Authorize != nil {
+	r, ops := c.server.region(q.number), q.ops
+	if ops != 0 && c.server.cfg.Authorize != nil { // also if it is unknown: the time of the answer must not tell that
 		ops &= c.server.cfg.Authorize(c.peer.peer, q.number, ops)
 	}
-	if ops == 0 {
+	if r == nil || ops&r.ops == 0 {
 		return refused
 	}
+	ops &= r.ops
 	q.region, q.reply = r, wire.OpenRep{Region: q.number, Size: r.size, Ops: wire.Ops(ops)}
 	if !r.grant(time.Now(), &c.peer, c.suite != wire.Suite0, &q.reply) {
 		return refused
