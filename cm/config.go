@@ -98,7 +98,8 @@ type Config struct {
 	ID [16]byte
 
 	// ExpectServer judges the server that has answered; nil: any that holds the key is right.
-	// Servers that share a key can stand in for one another if a client does not check this.
+	// Servers that share a key can stand in for one another if a client does not check this, and over
+	// TLS any host can whose certificate the client accepts. It is asked in each set-up, whatever the address.
 	ExpectServer func(iwarp.Peer) error
 	// Authorize judges a client, and the private data of its Request, before the application
 	// learns of it; nil: each that holds a key is accepted. A peer without authentication, where
