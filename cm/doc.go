@@ -26,7 +26,7 @@
 //     CacheStore has kept it.
 //   - A forged refusal can make a client that began in mode A try once more in mode B. Nothing
 //     makes it use a weaker suite, mode or revision.
-//   - A flood costs one HMAC for each Request, and less once a source has failed too often. All
+//   - A flood of forged Requests costs one HMAC for each, and less once a source has failed too often. All
 //     tables are bounded. Where a limit is reached connections are refused.
 //   - The refusal of a failed authentication is the same for each reason. The reason is in the
 //     illegal-access log.
