@@ -82,6 +82,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := fs.Parse(args[1:]); err != nil {
 		return program.Called(err)
 	}
+	printing := func(f func(ctx context.Context, o *options, out io.Writer) error) func() error {
+		return func() error {
+			return program.Printing(ctx, out, func(ctx context.Context, out io.Writer) error { return f(ctx, &o, out) })
+		}
+	}
 	switch args[0] {
 	case "target":
 		if fs.NArg() != 1 {
@@ -92,9 +97,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return serve(ctx, o.addr, fs.Arg(0), o.file, out)
 	case "demo":
-		return o.inDir(demoFiles, func() error { return demo(ctx, &o, out) })
+		return o.inDir(demoFiles, printing(demo))
 	default:
-		return o.inDir(comparedFiles, func() error { return compare(ctx, &o, out) })
+		return o.inDir(comparedFiles, printing(compare))
 	}
 }
 
@@ -114,6 +119,7 @@ var (
 
 // inDir calls f, which makes files in the directory.
 func (o *options) inDir(files []string, f func() error) error {
+	defer program.OutlivePipe()()
 	if o.records < 1 || o.writers < 1 || o.size < 1 || o.size > 1<<20 {
 		return program.UsageError("there must be records, writers, and 1 to 1,048,576 octets of a record")
 	}

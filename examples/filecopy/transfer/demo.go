@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 // A Demonstration is a file that is put to a server in another process, and got back.
@@ -30,8 +31,17 @@ type Shown struct {
 
 // Run puts a file to a server in another process, deletes it, gets it back, and fails unless it is the same and every octet
 // went by RDMA. The process is this program, whose command serve has to be as that of the example filecopy. What
-// happens is printed.
-func (d *Demonstration) Run(ctx context.Context, out io.Writer) (*Shown, error) {
+// happens is printed; a pipe for that which nothing reads any more is an error.
+func (d *Demonstration) Run(ctx context.Context, out io.Writer) (s *Shown, err error) {
+	defer program.OutlivePipe()()
+	err = program.Printing(ctx, out, func(ctx context.Context, out io.Writer) (err error) {
+		s, err = d.run(ctx, out)
+		return err
+	})
+	return s, err
+}
+
+func (d *Demonstration) run(ctx context.Context, out io.Writer) (*Shown, error) {
 	dir, err := os.MkdirTemp("", "iwarp-demo-")
 	if err != nil {
 		return nil, err
