@@ -3,6 +3,7 @@ package sockerr
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 )
 
@@ -31,4 +32,14 @@ func Is(err, target error) bool {
 	e, _ := target.(syscall.Errno) //nolint:errorlint // it is what is compared with
 	number, ok := winsock[e]
 	return ok && errors.Is(err, number)
+}
+
+// ended are the errors of a call on what is no socket that listens, or not any more.
+var ended = []syscall.Errno{syscall.EBADF, syscall.EINVAL, 10022 /* WSAEINVAL */, 10038 /* WSAENOTSOCK */}
+
+// Passes tells whether a listener whose Accept has failed with err may accept the next connection: what has failed is one connection
+// before it was taken, of which Linux tells by the errors of the network, or there was no descriptor, memory or epoll watch for it.
+func Passes(err error) bool {
+	e, ok := errors.AsType[syscall.Errno](err)
+	return ok && !slices.Contains(ended, e)
 }

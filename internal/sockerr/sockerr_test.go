@@ -15,6 +15,22 @@ type uncomparable []byte
 
 func (uncomparable) Error() string { return "" }
 
+func TestPasses(t *testing.T) {
+	accept := func(e error) error {
+		return &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", e)}
+	}
+	const wsaemfile, wsaenotsock = syscall.Errno(10024), syscall.Errno(10038)
+	for _, e := range []syscall.Errno{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ENOSPC, syscall.EPERM,
+		syscall.ECONNABORTED, syscall.EHOSTUNREACH, syscall.ENETDOWN, syscall.EPROTO, wsaemfile,
+	} {
+		require.True(t, Passes(accept(e)), "%v", e)
+	}
+	for _, err := range []error{nil, io.EOF, net.ErrClosed, syscall.EBADF, syscall.EINVAL, wsaenotsock} {
+		require.False(t, Passes(accept(err)), "%v", err)
+	}
+}
+
 func TestIs(t *testing.T) {
 	op := func(e error) error {
 		return &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("wsarecv", e)}

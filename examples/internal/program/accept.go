@@ -2,23 +2,21 @@ package program
 
 import (
 	"context"
-	"errors"
 	"net"
-	"syscall"
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
-// acceptPause is the time until the next try where the process had no file descriptor left.
+// acceptPause is the time until the next try.
 const acceptPause = 100 * time.Millisecond
 
-// Accept waits for a connection, also while clients use all file descriptors: that is no reason to end the connections of all.
-// If ctx ends then the error is net.ErrClosed.
+// Accept waits for a connection, also while clients use all file descriptors, or the memory for sockets, and where a connection has failed
+// before it was taken: that is no reason to end the connections of all. If ctx ends then the error is net.ErrClosed.
 func Accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 	for {
 		c, err := l.Accept()
-		if !sockerr.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
+		if !sockerr.Passes(err) {
 			return c, err
 		}
 		select {

@@ -8,9 +8,11 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/exporter"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
+	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
 // A server prepares what its clients ask for.
@@ -22,7 +24,11 @@ type server struct {
 	meter peer.Meter
 }
 
-// serve takes clients until ctx ends; or, with once, until the first of them leaves.
+// acceptPause is the time until the next try where no connection could be taken.
+const acceptPause = 50 * time.Millisecond
+
+// serve takes clients until ctx ends; or, with once, until the first of them leaves. That a connection cannot be taken, where the process
+// has no descriptor left for example, is no reason to end the others.
 func (s *server) serve(ctx context.Context, l net.Listener, once bool) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // that ends Accept
 	defer stop()
@@ -30,10 +36,13 @@ func (s *server) serve(ctx context.Context, l net.Listener, once bool) error {
 	defer clients.Wait()
 	for {
 		c, err := l.Accept()
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil // interrupted, which is how it ends
-			}
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil // interrupted, which is how it ends
+		case sockerr.Passes(err):
+			time.Sleep(acceptPause)
+			continue
+		case err != nil:
 			return err
 		}
 		if once {

@@ -1,0 +1,51 @@
+package program
+
+import (
+	"context"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A troubled is a listener whose first calls fail, each with an error of accept(2).
+type troubled struct {
+	net.Listener
+	fails []syscall.Errno
+	conn  net.Conn
+}
+
+func (l *troubled) Accept() (net.Conn, error) {
+	if len(l.fails) == 0 {
+		return l.conn, nil
+	}
+	e := l.fails[0]
+	l.fails = l.fails[1:]
+	return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", e)}
+}
+
+// TestAccept: what concerns one connection, or passes, does not end a server.
+func TestAccept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, conn := net.Pipe()
+		l := &troubled{conn: conn, fails: []syscall.Errno{
+			syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ENOSPC, syscall.EPROTO, syscall.EHOSTUNREACH, syscall.EPERM,
+		}}
+		c, err := Accept(t.Context(), l)
+		require.NoError(t, err)
+		require.Equal(t, conn, c)
+
+		l.fails = []syscall.Errno{syscall.EINVAL}
+		_, err = Accept(t.Context(), l)
+		require.ErrorIs(t, err, syscall.EINVAL, "it does not listen")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		l.fails = []syscall.Errno{syscall.ENOBUFS}
+		_, err = Accept(ctx, l)
+		require.ErrorIs(t, err, net.ErrClosed)
+	})
+}
