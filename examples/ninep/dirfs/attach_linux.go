@@ -13,7 +13,7 @@ func Attacher(root string) p9.Attacher { return attacher{root} }
 // Attach opens the directory anew.
 func (a attacher) Attach() (p9.File, error) {
 	unix.Umask(0)
-	fd, err := unix.Open(a.root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := open(a.root, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, errno(err)
 	}

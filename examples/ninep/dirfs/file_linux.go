@@ -71,16 +71,38 @@ func (f *file) withOpened(do func(fd int) error) error {
 	return control(o.desc, do)
 }
 
+// control calls do again where a signal has interrupted it, and so do is for no sync.
 func control(desc *os.File, do func(fd int) error) error {
 	c, err := desc.SyscallConn()
 	if err != nil {
 		return linux.EBADF
 	}
 	var failed error
-	if err := c.Control(func(fd uintptr) { failed = do(int(fd)) }); err != nil {
+	if err := c.Control(func(fd uintptr) {
+		failed = again(func() error { return do(int(fd)) })
+	}); err != nil {
 		return linux.EBADF
 	}
 	return errno(failed)
+}
+
+// again repeats a call until no signal comes in between, as package os does. The runtime of Go sends signals to its own threads, and the
+// calls for a file of FUSE or of another server return then. That is nothing that a client has asked for.
+func again(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR { //nolint:errorlint // it is what the system returns
+			return err
+		}
+	}
+}
+
+// open is open(2).
+func open(path string, flags int) (fd int, err error) {
+	err = again(func() (err error) {
+		fd, err = unix.Open(path, flags|unix.O_CLOEXEC, 0)
+		return err
+	})
+	return fd, err
 }
 
 // self is a path that leads to the file itself, wherever its name is, for calls that take no descriptor of O_PATH.

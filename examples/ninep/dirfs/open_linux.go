@@ -8,6 +8,8 @@ import (
 	"github.com/hugelgupf/p9/linux"
 	"github.com/hugelgupf/p9/p9"
 	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/internal/fsync"
 )
 
 // Flags of Tlopen and Tlcreate, which are those of open(2) on most machines, but not of all.
@@ -94,7 +96,7 @@ func (f *file) create(name string, flags int, mode p9.FileMode, gid p9.GID) (*fi
 	if err != nil {
 		return nil, err
 	}
-	own, err := unix.Open(self(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
+	own, err := open(self(fd), unix.O_PATH)
 	if err != nil {
 		_ = unix.Close(fd)
 		return nil, errno(err)
@@ -155,5 +157,11 @@ func (f *file) WriteAt(p []byte, offset int64) (int, error) {
 	return max(n, 0), err
 }
 
-// FSync writes what the system holds of the file to the device.
-func (f *file) FSync() error { return f.withOpened(unix.Fsync) }
+// FSync writes what the system holds of the file to the device. The first failure is the outcome: see package fsync.
+func (f *file) FSync() error {
+	o := f.opened.Load()
+	if o == nil {
+		return linux.EBADF
+	}
+	return errno(fsync.File(o.desc))
+}

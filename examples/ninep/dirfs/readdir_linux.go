@@ -22,6 +22,7 @@ func (f *file) Readdir(offset uint64, count uint32) (entries p9.Dirents, err err
 	f.reading.Lock()
 	defer f.reading.Unlock()
 	err = f.withOpened(func(fd int) error {
+		entries = nil // perhaps those of a call that was interrupted
 		if _, err := unix.Seek(fd, int64(offset), io.SeekStart); err != nil {
 			return err
 		}
