@@ -84,15 +84,31 @@ func isTimeout(err error) bool {
 	return errors.As(err, &e) && e.Timeout()
 }
 
+// isPeersFailure is whether the peer has ended a connection because it could not read or write what the connection is about, such as a file
+// on a disk that is full.
+func isPeersFailure(err error) bool {
+	t := (*iwarp.TerminateError)(nil)
+	return errors.As(err, &t) && t.Remote && isCatastrophic(t)
+}
+
+func isCatastrophic(t *iwarp.TerminateError) bool {
+	c := transport.MakeCode(t.Layer, t.Type, t.Code)
+	return c == transport.RDMAPLocalCatastrophic || c == transport.DDPLocalCatastrophic
+}
+
 // isEnd is whether the peer has ended a connection. The end of a file, and a failure of this side that ends a connection, such
-// as that of a file which its memory is, look like it.
+// as that of a file which its memory is, or the lack of memory for a socket, look like it; and so does a peer that does not answer any more.
 func isEnd(err error) bool {
-	if t := (*iwarp.TerminateError)(nil); errors.As(err, &t) && !t.Remote && transport.MakeCode(t.Layer, t.Type, t.Code) == transport.RDMAPLocalCatastrophic {
+	if t := (*iwarp.TerminateError)(nil); errors.As(err, &t) && !t.Remote && isCatastrophic(t) {
+		return false
+	}
+	ends := oneOf(syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED)(err)
+	if e := syscall.Errno(0); errors.As(err, &e) && !ends {
 		return false
 	}
 	f := (*transport.Fault)(nil)
 	lost := errors.As(err, &f) && f.Code == transport.MPAConnectionLost
-	return !errors.As(err, new(*fs.PathError)) && (lost || errors.Is(err, net.ErrClosed) || sockerr.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
+	return !errors.As(err, new(*fs.PathError)) && (lost || ends || errors.Is(err, net.ErrClosed))
 }
 
 // isForeign is whether the peer has not answered as MPA has it. Package iwarp has words for that, and no error to match.
@@ -121,6 +137,7 @@ var causes = []cause{
 	{oneOf(syscall.EHOSTUNREACH, syscall.ENETUNREACH), Unconnected, "check the address and the route to it"},
 	{oneOf(syscall.EACCES, syscall.EPERM, fs.ErrPermission), Failed, "this user may not, or a firewall of this host forbids it: check the rights, or use a port from 1024 on"},
 	{oneOf(context.DeadlineExceeded), Unconnected, noAnswer}, // what was waited for too long is closed then: it was not the peer
+	{isPeersFailure, Failed, "the peer has failed to read or write what was asked for: its log says why"},
 	{isEnd, Unconnected, "the peer has ended the connection: look whether %s still runs there"},
 	{isTimeout, Unconnected, noAnswer},
 	{oneOf(ErrUnconnected), Unconnected, ""},
