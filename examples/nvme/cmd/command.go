@@ -88,13 +88,23 @@ func (c *command) run(ctx context.Context, args []string, s *streams) error {
 	case len(rest) > len(c.args):
 		return usage("%s: unexpected argument %q", c.name, rest[len(c.args)])
 	}
-	if err := do(ctx, s, rest); err != nil {
+	if err := s.result(ctx, c.name, func(ctx context.Context, s *streams) error { return do(ctx, s, rest) }); err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			err = fmt.Errorf("interrupted: %w", err)
 		}
 		return fmt.Errorf("%s: %w", c.name, err)
 	}
 	return nil
+}
+
+// result calls do, and fails if a result could not be printed. What serve prints is none.
+func (s *streams) result(ctx context.Context, name string, do func(context.Context, *streams) error) error {
+	if name == "serve" {
+		return do(ctx, s)
+	}
+	return program.Printing(ctx, s.out, func(ctx context.Context, out io.Writer) error {
+		return do(ctx, &streams{in: s.in, out: out, diag: s.diag})
+	})
 }
 
 // parse parses flags that stand in front of arguments, behind them and between them.
