@@ -33,14 +33,22 @@ type listener struct {
 }
 
 func (l *listener) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if l.options.apply(c) == nil {
-			return c, nil
-		}
-		_ = c.Close() // the connection has failed after its handshake
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
+	if err := l.options.apply(c); err != nil {
+		return unusable{c, err}, nil
+	}
+	return c, nil
+}
+
+// An unusable connection is one whose options could not be set. That is no error of the listener, and so the first Read tells.
+type unusable struct {
+	net.Conn
+	err error
+}
+
+func (u unusable) Read([]byte) (int, error) {
+	return 0, &net.OpError{Op: "set", Net: "tcp", Source: u.LocalAddr(), Addr: u.RemoteAddr(), Err: u.err}
 }
