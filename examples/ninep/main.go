@@ -81,7 +81,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	} else if !st.IsDir() {
 		return nil, fmt.Errorf("%s is not a directory", o.root)
 	}
-	return &o, nil
+	return &o, dirfs.Check()
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {

@@ -2,6 +2,7 @@ package dirfs
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -105,8 +106,21 @@ func open(path string, flags int) (fd int, err error) {
 	return fd, err
 }
 
+// descriptors is the directory with those of the process.
+const descriptors = "/proc/self/fd"
+
 // self is a path that leads to the file itself, wherever its name is, for calls that take no descriptor of O_PATH.
-func self(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+func self(fd int) string { return descriptors + "/" + strconv.Itoa(fd) }
+
+// Check tells why no file could be opened: there is no /proc. A client would be told that the files are not there.
+func Check() error { return check(descriptors) }
+
+func check(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("files are opened by way of /proc, which must be mounted: %w", err)
+	}
+	return nil
+}
 
 // checkName refuses what is not the name of one directory entry.
 func checkName(names ...string) error {

@@ -43,3 +43,12 @@ func TestInterruptedSync(t *testing.T) {
 	require.NoError(t, desc.Close())
 	require.Equal(t, linux.EBADF, f.FSync(), "it is closed")
 }
+
+// TestCheck: without /proc a server does not begin.
+func TestCheck(t *testing.T) {
+	require.NoError(t, Check())
+	nowhere := filepath.Join(t.TempDir(), "proc")
+	err := check(nowhere)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "/proc, which must be mounted: stat "+nowhere)
+}
