@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,7 @@ func Main(ctx context.Context, root *cobra.Command, args []string, s Streams) in
 	out := &counted{Writer: s.Out}
 	s.Out = out
 	cmd, err := execute(ctx, root, args, s)
-	if err == nil {
+	if out.err != nil && (err == nil || errors.Is(out.err, syscall.EPIPE)) {
 		err = out.err // what was printed is lost
 	}
 	if err == nil {
@@ -84,9 +85,17 @@ func lockedErr(w io.Writer) io.Writer {
 // counted counts what is written, and keeps the first error: not every command looks at those of its results.
 type counted struct {
 	io.Writer
-	mu  sync.Mutex
-	n   int
-	err error
+	mu     sync.Mutex
+	n      int
+	err    error
+	unread func(error) // called for a pipe that nothing reads any more; may be nil
+}
+
+// whenUnread has f called when there is a pipe that nothing reads any more.
+func (c *counted) whenUnread(f func(error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unread = f
 }
 
 func (c *counted) Write(p []byte) (int, error) {
@@ -96,6 +105,9 @@ func (c *counted) Write(p []byte) (int, error) {
 	c.n += n
 	if c.err == nil {
 		c.err = err
+	}
+	if c.unread != nil && errors.Is(err, syscall.EPIPE) {
+		c.unread(err)
 	}
 	return n, err
 }

@@ -1,11 +1,17 @@
 package cli
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
@@ -46,4 +52,38 @@ func TestConnectionThatWasLost(t *testing.T) {
 		}
 		require.Contains(t, f.text, c.want)
 	}
+}
+
+// An unread is a pipe that nothing reads.
+type unread struct{}
+
+func (unread) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
+}
+
+// TestInterruptibleThatIsUnread: a command that measures ends, and gives back what it has made, where nothing reads its results.
+func TestInterruptibleThatIsUnread(t *testing.T) {
+	synctest.Test(t, testUnread)
+}
+
+func testUnread(t *testing.T) {
+	root := failing("", nil)
+	work, _, err := root.Find([]string{"work"})
+	require.NoError(t, err)
+	removed := false
+	work.RunE = func(cmd *cobra.Command, _ []string) error {
+		defer func() { removed = true }()
+		fmt.Fprintln(cmd.OutOrStdout(), "a row")
+		select {
+		case <-cmd.Context().Done():
+			return syscall.ECONNRESET
+		case <-time.After(time.Minute):
+			return errors.New("it goes on")
+		}
+	}
+	Interruptible(work)
+	var errs bytes.Buffer
+	require.Equal(t, Failed, Main(t.Context(), root, []string{"work"}, Streams{Out: unread{}, Err: &errs}))
+	require.Equal(t, "tool work: write /dev/stdout: broken pipe\n", errs.String())
+	require.True(t, removed)
 }
