@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/sysfail"
 )
 
-// TestAcceptedConnectionWithoutItsOptions is given to the caller, whom the first Read tells why it is of no use. If it were only closed,
+// TestAcceptedConnectionWithoutItsOptions is given to the caller, and its first Read tells why it is of no use. If it were only closed,
 // a listener on a system that refuses the option would take no connection, and nothing would tell why.
 func TestAcceptedConnectionWithoutItsOptions(t *testing.T) {
 	if runtime.GOARCH == "386" || runtime.GOARCH == "s390x" {

@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A troubled is a listener whose first calls fail, each with an error of accept(2).
-type troubled struct {
+// A failing listener is one whose first calls fail, each with an error of accept(2).
+type failing struct {
 	net.Listener
 	fails []syscall.Errno
 	conn  net.Conn
 }
 
-func (l *troubled) Accept() (net.Conn, error) {
+func (l *failing) Accept() (net.Conn, error) {
 	if len(l.fails) == 0 {
 		return l.conn, nil
 	}
@@ -31,7 +31,7 @@ func (l *troubled) Accept() (net.Conn, error) {
 func TestAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, conn := net.Pipe()
-		l := &troubled{conn: conn, fails: []syscall.Errno{
+		l := &failing{conn: conn, fails: []syscall.Errno{
 			syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ENOSPC, syscall.EPROTO, syscall.EHOSTUNREACH, syscall.EPERM,
 		}}
 		c, err := Accept(t.Context(), l)

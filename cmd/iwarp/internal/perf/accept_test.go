@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A troubled is a listener whose first calls fail, each with an error of accept(2).
-type troubled struct {
+// A failing listener is one whose first calls fail, each with an error of accept(2).
+type failing struct {
 	net.Listener
 	fails []syscall.Errno
 	conn  net.Conn
 }
 
-func (l *troubled) Accept() (net.Conn, error) {
+func (l *failing) Accept() (net.Conn, error) {
 	if len(l.fails) == 0 {
 		return l.conn, nil
 	}
@@ -31,7 +31,7 @@ func TestServerOutlastsAFailedAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, conn := net.Pipe()
 		require.NoError(t, client.Close())
-		l := &troubled{conn: conn, fails: []syscall.Errno{syscall.EMFILE, syscall.ENOBUFS, syscall.EPROTO}}
+		l := &failing{conn: conn, fails: []syscall.Errno{syscall.EMFILE, syscall.ENOBUFS, syscall.EPROTO}}
 		require.NoError(t, (&server{}).serve(t.Context(), l, true), "the client has left")
 		require.Empty(t, l.fails)
 		l.fails = []syscall.Errno{syscall.EBADF}
