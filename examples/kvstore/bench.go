@@ -227,8 +227,8 @@ func startBenchChild(ctx context.Context, o *options) (*benchChild, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.in.Close())
 	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, errors.Join(err, c.in.Close(), stdout.Close())
+	if err := c.cmd.Start(); err != nil { // it has closed the pipes
+		return nil, err
 	}
 	c.answers = json.NewDecoder(stdout)
 	if err := c.answers.Decode(&c.hello); err != nil {

@@ -33,8 +33,8 @@ func spawn(ctx context.Context, number int) (*child, error) {
 	if c.out, err = c.cmd.StdoutPipe(); err != nil {
 		return nil, errors.Join(err, c.in.Close())
 	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, errors.Join(err, c.in.Close(), c.out.Close())
+	if err := c.cmd.Start(); err != nil { // it has closed the pipes
+		return nil, err
 	}
 	c.replies = json.NewDecoder(c.out)
 	return c, nil
