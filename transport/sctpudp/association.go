@@ -77,6 +77,7 @@ type association struct {
 	arrived  record
 	begun    bool // a DATA chunk of the peer has come
 	watch    *time.Timer
+	looked   time.Time // when watch has called look last
 }
 
 // An inbound is a packet of the peer. One without a packet is a nudge.
@@ -118,7 +119,7 @@ func (e *endpoint) establish(w way, port uint16, ours, theirs *initiation, rtt t
 		owner: o, initiator: initiator, made: time.Now().Add(-rtt),
 		packetSize: packetSize(w.peer.Addr()), pairs: streams(ours, theirs),
 		in: make(chan inbound, inboundQueue), done: make(chan struct{}),
-		streams: make(map[uint16]*stream), idle: time.Now(),
+		streams: make(map[uint16]*stream), idle: time.Now(), looked: time.Now(),
 		flight: flight{next: ours.tsn}, window: theirs.window, received: theirs.tsn - 1, arrived: record{next: theirs.tsn},
 	}
 	a.hear()
@@ -176,7 +177,8 @@ func (a *association) hear() { a.heard.Store(int64(time.Since(a.made))) }
 
 // look is called from time to time: it ends an association whose peer is gone, or does not
 // take what it has room for, or that is not used, and sends a heartbeat if nothing has come
-// for a while.
+// for a while. If this process has not run for a while, what the peer has said meanwhile may not
+// have been read yet: then it asks the peer, whose time begins anew.
 func (a *association) look() {
 	timeout := a.e.cfg.PeerTimeout
 	silent := time.Since(a.made) - time.Duration(a.heard.Load())
@@ -186,12 +188,20 @@ func (a *association) look() {
 		return
 	}
 	a.watch.Reset(timeout / 4)
+	stopped := time.Since(a.looked) > timeout/2
+	a.looked = time.Now()
+	if stopped {
+		a.hear()
+		a.flight.since = a.looked
+	}
 	unused := a.sessions == 0 && len(a.flight.chunks) == 0
 	idle := min(time.Since(a.idle), time.Since(a.flight.since))
 	over := unused && idle > idleTime+timeout || a.sessions == 0 && time.Since(a.idle) > lastAcksTime
 	noAck := a.flight.waits() > timeout && a.window >= uint32(a.packetSize)
 	a.mu.Unlock()
 	switch {
+	case stopped:
+		a.beat()
 	case silent > timeout:
 		a.fail(errSilent)
 	case noAck:
@@ -201,9 +211,11 @@ func (a *association) look() {
 	case unused && idle > idleTime:
 		a.Retire()
 	case silent > timeout/4:
-		a.say(chunkHeartbeat, 0, []byte{0, 1, 0, 8, 0, 0, 0, 0})
+		a.beat()
 	}
 }
+
+func (a *association) beat() { a.say(chunkHeartbeat, 0, []byte{0, 1, 0, 8, 0, 0, 0, 0}) }
 
 // say sends a packet of one control chunk.
 func (a *association) say(kind, flags byte, value []byte) {

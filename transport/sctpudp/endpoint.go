@@ -16,7 +16,8 @@ import (
 type Config struct {
 	// PeerTimeout is how long a peer may send nothing, or acknowledge nothing although its
 	// window is open, before its association ends, which is a quarter later at most; 0 means
-	// 15 s. Heartbeats keep an association without messages alive.
+	// 15 s. Heartbeats keep an association without messages alive. If this process does not run for
+	// half of the time, the peer has all of it anew.
 	PeerTimeout time.Duration
 	// ListenPacket, if not nil, opens the UDP sockets, in place of a
 	// net.ListenConfig. One that embeds a *net.UDPConn gets the large buffers that the
