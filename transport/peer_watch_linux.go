@@ -156,6 +156,7 @@ type ackTimer struct {
 	limit    time.Duration // how long the peer may be silent
 	patience time.Duration // how long data or a probe must have been unacknowledged as well
 	since    time.Time     // since when data or a probe is unacknowledged; zero: none is
+	judged   time.Time     // the time of the last judgement
 }
 
 // newAckTimer returns an ackTimer for a kernel that probes a closed window at intervals of
@@ -173,15 +174,18 @@ func (v *ackTimer) every() time.Duration { return max(v.limit/8, 10*time.Millise
 
 // judge reports whether data or a probe is unacknowledged, and whether the peer is lost. Data
 // that waits for the peer's window to open was not sent, so the peer does not have to
-// acknowledge it.
+// acknowledge it. After a long time without a judgement, in which this process was stopped, what
+// is unacknowledged may have been sent a moment ago.
 func (v *ackTimer) judge(now time.Time, i *unix.TCPInfo) (outstanding, dead bool) {
+	stopped := now.Sub(v.judged) > max(v.limit-v.every(), 2*v.every())
+	v.judged = now
 	unanswered := i.Unacked > 0 || i.Probes > 0
 	silent := time.Duration(min(i.Last_ack_recv, i.Last_data_recv)) * time.Millisecond
 	switch {
 	case !unanswered:
 		v.since = time.Time{}
 		return i.Notsent_bytes > 0, false
-	case v.since.IsZero():
+	case v.since.IsZero(), stopped:
 		v.since = now
 	case now.Sub(v.since) > silent: // the peer has acknowledged something since then
 		v.since = now.Add(-silent)

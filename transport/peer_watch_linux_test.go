@@ -56,6 +56,12 @@ func TestRDMAP_81_SilentPeerIsGivenUp(t *testing.T) {
 			{at: 107 * second, unacked: 5, silent: 6900, outstanding: true},
 			{at: 108 * second, unacked: 5, silent: 7900, outstanding: true, dead: true},
 		}},
+		"this process is stopped, and sends when it goes on": {2 * time.Second, []moment{
+			{at: 0, unacked: 5, silent: 10, outstanding: true},
+			{at: 20 * second, unacked: 1, silent: 19990, outstanding: true},
+			{at: 21 * second, unacked: 1, silent: 20990, outstanding: true},
+			{at: 24 * second, unacked: 1, silent: 23990, outstanding: true, dead: true},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newAckTimer(8*time.Second, c.often)
