@@ -24,15 +24,22 @@ const cookieLife = time.Minute
 
 const cookieSize = 8 + 18 + 4 + 2*initSize + sha256.Size
 
-type secret [32]byte
+// A secret signs cookies. They have their times as those since it was made, which do not step as the
+// time of day may: a cookie would be stale at once, or one of a peer that has restarted be taken for
+// an old one.
+type secret struct {
+	key  [32]byte
+	made time.Time
+}
 
-func newSecret() (s secret) {
-	_, _ = rand.Read(s[:]) // never fails
+func newSecret() *secret {
+	s := &secret{made: time.Now()}
+	_, _ = rand.Read(s.key[:]) // never fails
 	return s
 }
 
 func (s *secret) sign(b []byte) []byte {
-	h := hmac.New(sha256.New, s[:])
+	h := hmac.New(sha256.New, s.key[:])
 	h.Write(b)
 	return h.Sum(b)
 }
@@ -40,7 +47,7 @@ func (s *secret) sign(b []byte) []byte {
 // bake makes the octets of c.
 func (s *secret) bake(c *cookie) []byte {
 	b := make([]byte, 0, cookieSize)
-	b = binary.BigEndian.AppendUint64(b, uint64(c.made.UnixNano()))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.made.Sub(s.made)))
 	b = appendAddr(b, c.from)
 	b = binary.BigEndian.AppendUint16(b, c.at.source)
 	b = binary.BigEndian.AppendUint16(b, c.at.destination)
@@ -69,7 +76,7 @@ func (s *secret) open(b []byte, from netip.AddrPort, at ports) (*cookie, bool) {
 	if !hmac.Equal(s.sign(body[:len(body):len(body)])[len(body):], b[len(body):]) {
 		return nil, false
 	}
-	c := &cookie{made: time.Unix(0, int64(binary.BigEndian.Uint64(b))), from: from, at: at}
+	c := &cookie{made: s.made.Add(time.Duration(binary.BigEndian.Uint64(b))), from: from, at: at}
 	where := appendAddr(nil, from)
 	where = binary.BigEndian.AppendUint16(where, at.source)
 	where = binary.BigEndian.AppendUint16(where, at.destination)

@@ -195,6 +195,8 @@ func TestCookiesProveAnAddress(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, k.ours, got.ours)
 	require.Equal(t, k.theirs, got.theirs)
+	require.Zero(t, got.made.Sub(now))
+	require.Contains(t, got.made.String(), " m=", "by the monotonic clock: the time of day may step")
 
 	_, ok = s.open(b, netip.MustParseAddrPort("[::1]:8"), at)
 	require.False(t, ok, "another address")

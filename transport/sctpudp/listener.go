@@ -21,7 +21,7 @@ const (
 // A Listener takes sessions of peers. All methods may be called from any goroutine.
 type Listener struct {
 	e       *endpoint
-	secret  secret
+	secret  *secret
 	backlog *sctp.Backlog
 	asking  eldest.List  // streams on which a session is about to be asked for
 	unasked atomic.Int64 // the same, and those that were given up and have not ended
