@@ -118,6 +118,8 @@ type ringEntry struct {
 func newRingEntry(k Key) *ringEntry {
 	e := &ringEntry{Key: k}
 	e.Secret = slices.Clone(k.Secret)
+	// Times of day alone: the monotonic clock of one from time.Now stands still while the machine sleeps.
+	e.NotBefore, e.NotAfter = k.NotBefore.Round(0), k.NotAfter.Round(0)
 	if k.Derive {
 		e.master = masterKey(e.Secret)
 	}

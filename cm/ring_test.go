@@ -95,6 +95,18 @@ func TestCM_13_DatesOfKeys(t *testing.T) {
 	require.Equal(t, 1, s.server.cfg.Ring.now.Load().cached.Len())
 }
 
+// TestDatesOfKeysAreTimesOfDay, also where they come from time.Now: a key must not stay good for as long as the machine sleeps.
+func TestDatesOfKeysAreTimesOfDay(t *testing.T) {
+	now := time.Now()
+	require.Contains(t, now.String(), " m=", "with the monotonic clock")
+	r, err := NewRing(Key{ID: 7, Secret: testMaster, NotBefore: now, NotAfter: now})
+	require.NoError(t, err)
+	e := r.now.Load().entries[7]
+	require.True(t, now.Equal(e.NotBefore))
+	require.True(t, now.Equal(e.NotAfter))
+	require.NotContains(t, e.NotBefore.String()+e.NotAfter.String(), " m=")
+}
+
 func TestCM_13_SeveralKeysAreAccepted(t *testing.T) {
 	s := siteOf(t, nil)
 	a := Key{ID: 1, Secret: octets(1, 16), Group: "a"}
