@@ -23,6 +23,7 @@ type Target struct {
 	ownRNIC bool
 	ownPD   bool
 	start   time.Time
+	stopped atomic.Int64 // how long, in nanoseconds, this process has not run
 
 	budget  budget
 	memory  memory
@@ -117,8 +118,8 @@ func (t *Target) releaseVerbs() error {
 	return errors.Join(errs...)
 }
 
-// now is the time of the model.
-func (t *Target) now() time.Duration { return time.Since(t.start) }
+// now is the time of the model: that in which this process has run, and so has heard what hosts sent.
+func (t *Target) now() time.Duration { return time.Since(t.start) - time.Duration(t.stopped.Load()) }
 
 // Listen takes connections at an address, with the parts of the Config that are for a listener. Pass it to Serve, and close
 // it afterwards. The port of NVMe is 4420.
@@ -178,14 +179,22 @@ func (t *Target) clock() {
 		var next time.Duration
 		next, acts.list = t.model.Tick(t.now(), acts.list)
 		t.perform(nil, acts)
-		timer.Reset(t.pause(next))
+		pause := t.pause(next)
+		due := t.now() + pause
+		timer.Reset(pause)
 		select {
 		case <-timer.C:
 		case <-t.kick:
 		case <-t.ctx.Done():
 		}
+		if late := t.now() - due; late > mostLate {
+			t.stopped.Add(int64(late))
+		}
 	}
 }
+
+// mostLate is how late the clock may be in a process that runs.
+const mostLate = time.Second
 
 // tick is how often the model is asked while there are connections. What is due may become due earlier with any command:
 // a host can lower its keep alive timeout.
