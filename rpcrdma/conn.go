@@ -53,25 +53,26 @@ type Conn struct {
 	done    chan struct{} // closed when the QP has ended and everything was given back
 	tasks   sync.WaitGroup
 
-	mu      sync.Mutex
-	stage   stage
-	err     error       // why this side has ended it; nil: it has not
-	free    int         // work requests that the send queue has room for
-	posts   []*outgoing // to be posted, in order
-	pulls   []*Call     // whose Reads are to be posted
-	reading int         // Reads that are posted
-	came    progress    // of the Reads
-	left    progress    // of the replies
-	most    int         // octets of one
-	owed    []*Call     // whose failure waits for an outgoing
-	wants   []*Call     // that need memory: see unlock
-	spent   []*memory   // to be given back: see unlock
-	inHand  int         // calls that are ready, or handed over
-	timer   *time.Timer
-	armed   bool
-	readWR  [1]iwarp.SendWR
-	readTo  [1]iwarp.SGE
-	recvWR  [1]iwarp.RecvWR
+	mu       sync.Mutex
+	stage    stage
+	err      error       // why this side has ended it; nil: it has not
+	free     int         // work requests that the send queue has room for
+	posts    []*outgoing // to be posted, in order
+	pulls    []*Call     // whose Reads are to be posted
+	reading  int         // Reads that are posted
+	came     progress    // of the Reads
+	left     progress    // of the replies
+	most     int         // octets of one
+	owed     []*Call     // whose failure waits for an outgoing
+	wants    []*Call     // that need memory: see unlock
+	spent    []*memory   // to be given back: see unlock
+	inHand   int         // calls that are ready, or handed over
+	timer    *time.Timer
+	armed    bool
+	expected time.Time // when the timer is to ring, if it is armed
+	readWR   [1]iwarp.SendWR
+	readTo   [1]iwarp.SGE
+	recvWR   [1]iwarp.RecvWR
 }
 
 // newConn makes all but the QP.
@@ -228,8 +229,33 @@ var errTimeout = errors.New("rpcrdma: the client has let an RDMA Read or a reply
 // watch makes the timer run. mu is held, as in due.
 func (c *Conn) watch() {
 	if !c.armed && c.stage < closing {
-		c.armed = true
-		c.timer.Reset(shortPatience)
+		c.arm(shortPatience)
+	}
+}
+
+// arm makes the timer ring after d.
+func (c *Conn) arm(d time.Duration) {
+	c.armed, c.expected = true, time.Now().Add(d)
+	c.timer.Reset(d)
+}
+
+// mostLate is how late the timer may ring in a process that runs.
+const mostLate = time.Second
+
+// stopped moves all deadlines by the time for which this process was stopped: what clients have sent in it is still to be read.
+func (c *Conn) stopped(late time.Duration) {
+	if late <= mostLate {
+		return
+	}
+	for i := range c.calls {
+		if d := &c.calls[i].deadline; !d.IsZero() {
+			*d = d.Add(late)
+		}
+	}
+	for i := range c.outs {
+		if d := &c.outs[i].deadline; !d.IsZero() {
+			*d = d.Add(late)
+		}
 	}
 }
 
@@ -241,6 +267,7 @@ func (c *Conn) rings() {
 	if c.stage == closing {
 		return
 	}
+	c.stopped(time.Since(c.expected))
 	stats := c.qp.Stats()
 	c.came.look(stats.Received.ReadResponse.Octets)
 	c.left.look(stats.Sent.RDMAWrite.Octets + stats.Sent.Send.Octets)
@@ -250,8 +277,7 @@ func (c *Conn) rings() {
 	case wait <= 0:
 		c.fail(errTimeout)
 	default:
-		c.armed = true
-		c.timer.Reset(min(wait, shortPatience)) // others may begin to wait for the memory
+		c.arm(min(wait, shortPatience)) // others may begin to wait for the memory
 	}
 }
 
