@@ -120,7 +120,8 @@ type conn struct {
 	opened   map[uint64]permit // by the numbers of regions
 
 	timer   *time.Timer
-	armed   time.Time // zero: it does not run
+	armed   time.Time // when it ends; zero: it does not run
+	pause   time.Time // until then no timer runs out: see rings; zero: they do
 	stage   stage
 	again   chan struct{} // with a token run looks again, when the connection is gone
 	busy    int           // calls that have not ended
@@ -169,11 +170,25 @@ func (c *conn) start() {
 	go c.run()
 }
 
-// rings handles the end of the timer.
+const (
+	// mostLate is how late the timer may be in a process that runs.
+	mostLate = 100 * time.Millisecond
+	// readFirst is how long a process that was stopped reads what has come, before any timer runs out.
+	readFirst = 100 * time.Millisecond
+)
+
+// rings handles the end of the timer. If it comes late, this process was stopped, and what the peer has said in time may still be
+// to be read: that comes first.
 func (c *conn) rings() {
 	c.enter()
+	if c.pause.IsZero() && !c.armed.IsZero() && c.now.Sub(c.armed) > mostLate {
+		c.pause = c.now.Add(readFirst)
+	}
 	c.armed = time.Time{}
-	c.tick()
+	if !c.now.Before(c.pause) {
+		c.pause = time.Time{}
+		c.tick()
+	}
 	c.lookAgain()
 	c.settle()
 	c.solicitor.deliver()
@@ -264,6 +279,9 @@ func (c *conn) arm() {
 	earlier(c.looks, len(c.stalled) > 0)
 	if !c.outbox.empty() {
 		earlier(c.now.Add(postWithin), true)
+	}
+	if next.Before(c.pause) {
+		next = c.pause // and so it is if there is nothing else to do
 	}
 	if next.IsZero() || !c.armed.IsZero() && !next.Before(c.armed) {
 		return // the timer runs, and ends early enough
