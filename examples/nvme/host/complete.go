@@ -151,12 +151,26 @@ func (q *queue) end(s *slot, err error) {
 	}
 }
 
-// expired ends the queue if a command is late, and otherwise waits for the next that may be.
+const (
+	// mostLate is how late the timer may fire in a process that runs.
+	mostLate = 100 * time.Millisecond
+	// readFirst is how long a process that was stopped reads responses, before it finds commands late.
+	readFirst = 100 * time.Millisecond
+)
+
+// expired ends the queue if a command is late, and otherwise waits for the next that may be. If the timer itself is late, this process
+// was stopped, and responses that came in time may still be to be read: that comes first.
 func (q *queue) expired() {
 	q.mu.Lock()
 	var err error
 	now := time.Now()
+	stopped := !q.due.IsZero() && now.Sub(q.due) > mostLate
 	q.due = time.Time{}
+	if stopped {
+		q.watch(now.Add(readFirst), readFirst)
+		q.mu.Unlock()
+		return
+	}
 	for i := range q.slots {
 		s := &q.slots[i]
 		switch {
