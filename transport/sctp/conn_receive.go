@@ -131,7 +131,11 @@ var errDiscarded = errors.New("sctp: the receiving half was given up")
 // another session on them in vain: it is longer than an association survives an outage.
 const drainTime = time.Minute
 
-// drain reads the peer's half of a closed session to its end, and gives the streams back.
+// mostLate is how late the end of that time may be noticed in a process that runs, and how long one that was stopped reads on.
+const mostLate = time.Second
+
+// drain reads the peer's half of a closed session to its end, and gives the streams back. What has come while this process was
+// stopped is read first.
 func (c *Conn) drain() {
 	<-c.recv
 	defer c.giveRecv()
@@ -149,6 +153,10 @@ func (c *Conn) drain() {
 		}
 		if err != nil && !errors.Is(err, transport.ErrWoken) {
 			break
+		}
+		if late := time.Since(heard) - drainTime; late > mostLate {
+			heard = heard.Add(late + mostLate)
+			t.Reset(mostLate)
 		}
 	}
 	ended := c.session.ended()
