@@ -150,13 +150,15 @@ func (qp *QP) responder(asked []byte) *setup.Local {
 
 // local is what the sides of an initiator and of a responder have in common.
 func (qp *QP) local(private []byte) *setup.Local {
+	prepare := qp.cfg.Setup
+	qp.cfg.Setup = nil // an Event that is not read, or the program, may keep the QP for long, and with it what Setup refers to
 	return &setup.Local{
 		MPA: qp.cfg.MPA.options(), IRD: qp.cfg.IRD, ORD: qp.cfg.ORD, PrivateData: private, Trace: qp.cfg.Trace,
 		Prepare: func(ctx context.Context) error {
-			if qp.cfg.Setup == nil {
+			if prepare == nil {
 				return nil
 			}
-			return qp.cfg.Setup(ctx, qp)
+			return prepare(ctx, qp)
 		},
 	}
 }

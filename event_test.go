@@ -2,10 +2,13 @@ package iwarp_test
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -130,4 +133,30 @@ func TestStatsOfATerminate(t *testing.T) {
 	require.EqualValues(t, 1, client.qp.Stats().Received.Terminate.Messages)
 	require.EqualValues(t, 1, server.qp.Stats().Sent.Terminate.Messages)
 	require.Equal(t, client.qp.Stats().Sent.RDMAWrite.Messages-1, server.qp.Stats().Received.RDMAWrite.Messages, "that of the bad one is none")
+}
+
+// TestQPKeepsNothingOfSetup when it has been established: an Event that is not read may keep the QP for as long as there is the RNIC.
+func TestQPKeepsNothingOfSetup(t *testing.T) {
+	gone := make(chan struct{})
+	prepare := func() func(context.Context, *iwarp.QP) error {
+		memory := new([1 << 16]byte)
+		runtime.AddCleanup(memory, func(gone chan struct{}) { close(gone) }, gone)
+		return func(context.Context, *iwarp.QP) error {
+			memory[0]++
+			return nil
+		}
+	}
+	client, _ := connect(t, pairConfig{client: iwarp.QPConfig{Setup: prepare()}})
+	require.NoError(t, client.qp.Close())
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		select {
+		case <-gone:
+			return true
+		default:
+			return false
+		}
+	}, 10*time.Second, time.Millisecond)
+	require.Len(t, client.rnic.Events(), 1)
+	require.NoError(t, client.qp.Err())
 }
