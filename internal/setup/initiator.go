@@ -110,7 +110,7 @@ func (m *Manager) Client(ctx context.Context, c net.Conn, l *Local) error {
 	}
 	i.stages.leave(err)
 	i.fail(err)
-	noReply := errors.Is(err, mpa.ErrNoReply)
+	noReply := errors.Is(err, mpa.ErrNoReply) && refusedByTLS(err) == nil
 	err = i.failure(err, c)
 	if noReply {
 		text := err.Error() + ", or know only MPA revision 1 (MPAOptions.Revision)"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // TestHandshakesOfTLSThatAreGivenUp: the counters, and the log, have the reason, of which package tls does not tell.
@@ -71,4 +72,27 @@ func TestListenerWithoutACertificate(t *testing.T) {
 		require.NoError(t, err, name)
 		require.NoError(t, l.Close())
 	}
+}
+
+// TestClientThatTLSRefuses is told so, and not that the peer may know only revision 1, for which it would try again.
+func TestClientThatTLSRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t)
+		cert := wiretest.Certificate(t)
+		a, b := transport.Pipe(transport.PipeOptions{})
+		defer b.Close()
+		refused := make(chan error, 1)
+		go func() {
+			cfg := &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAnyClientCert}
+			refused <- tls.Server(b, cfg).HandshakeContext(t.Context())
+		}()
+		own, _ := local(t)
+		own.TLS = &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"}
+		err := m.Client(someTime(t), a, own)
+		require.ErrorContains(t, <-refused, "client didn't provide a certificate")
+		require.EqualError(t, err, "TLS: the peer has refused the connection: tls: certificate required")
+		require.NotErrorIs(t, err, errUnsupported)
+		_, failed := m.Outcomes()
+		require.Equal(t, counters.Setups{counters.CauseTLS: 1}, failed)
+	})
 }
