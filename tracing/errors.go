@@ -14,6 +14,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/rma"
 	llp "github.com/goiwarp/iwarp/transport"
 )
@@ -59,7 +60,7 @@ var classes = []struct {
 	{"flushed", matches(iwarp.ErrFlushed)},
 	{"out_of_resources", matches(llp.ErrExhausted)},
 	{"tls", func(err error) bool {
-		return has[*tls.CertificateVerificationError](err) || has[tls.AlertError](err) || has[tls.RecordHeaderError](err)
+		return setup.FailedTLS(err) || has[*tls.CertificateVerificationError](err) || has[tls.AlertError](err)
 	}},
 	{"closed", matches(net.ErrClosed)},
 	{"connection", func(err error) bool {

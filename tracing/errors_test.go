@@ -50,6 +50,7 @@ func TestClassesOfErrors(t *testing.T) {
 		{llp.ErrExhausted, "out_of_resources"},
 		{tls.AlertError(42), "tls"},
 		{tls.RecordHeaderError{}, "tls"},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, "tls"},
 		{&tls.CertificateVerificationError{Err: io.EOF}, "tls"},
 		{net.ErrClosed, "closed"},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "connection"},

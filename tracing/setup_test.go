@@ -2,6 +2,8 @@ package tracing
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"slices"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
 // setupSpans are the stages of a connection without TLS, in order.
@@ -102,6 +105,32 @@ func TestSetUpThatFails(t *testing.T) {
 			if last := spans[len(spans)-2]; c.trace == nil {
 				require.Equal(t, codes.Error, last.Status.Code, last.Name)
 				require.Equal(t, c.class, attributesOf(&last)["error.type"])
+			}
+		})
+	}
+}
+
+// TestSetUpThatTLSRefuses is told from one that has lost its connection, on whichever side the handshake has failed.
+func TestSetUpThatTLSRefuses(t *testing.T) {
+	cert := wiretest.Certificate(t)
+	for name, c := range map[string]struct{ theirs, ours *tls.Config }{
+		"by the peer":       {&tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"one"}}, &tls.Config{NextProtos: []string{"another"}}},
+		"by this side":      {&tls.Config{Certificates: []tls.Certificate{cert}}, &tls.Config{RootCAs: x509.NewCertPool()}},
+		"a peer without it": {nil, &tls.Config{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, client, server := record(t), newSide(t, 0), newSide(t, 0)
+			l, err := server.rnic.Listen(timely(t), "pipe", "", &iwarp.ListenConfig{TLS: c.theirs})
+			require.NoError(t, err)
+			if c.ours.ServerName = "iwarp.test"; c.ours.RootCAs == nil {
+				c.ours.RootCAs = wiretest.Roots(t, cert)
+			}
+			_, err = r.Dial(timely(t), client.rnic, "pipe", l.Addr().String(), &iwarp.QPConfig{PD: client.pd, TLS: c.ours})
+			require.Error(t, err)
+			spans := r.take()
+			require.Equal(t, []string{"iwarp.setup.qp", "iwarp.setup.dial", "iwarp.setup.secure", "iwarp.dial"}, namesOf(spans))
+			for _, s := range spans[2:] {
+				require.Equal(t, "tls", attributesOf(&s)["error.type"], "%s: %v", s.Name, err)
 			}
 		})
 	}

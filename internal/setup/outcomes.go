@@ -56,15 +56,18 @@ var sorts = [...]struct {
 	{counters.CauseTimeout, func(_ *Manager, err error) bool {
 		return errors.Is(err, errSetupTimeout) || errors.Is(err, context.DeadlineExceeded)
 	}},
-	{counters.CauseTLS, func(_ *Manager, err error) bool {
-		return is[tlsFailure](err) || is[tls.RecordHeaderError](err) || errors.Is(err, mpa.ErrTLS) || refusedByTLS(err) != nil
-	}},
+	{counters.CauseTLS, func(_ *Manager, err error) bool { return FailedTLS(err) }},
 	{counters.CauseMalformed, func(_ *Manager, err error) bool { return codeOf(err) == transport.MPAStartup }},
 	// A set-up that the program has cancelled has lost its connection by that.
 	{counters.CauseOther, func(_ *Manager, err error) bool { return errors.Is(err, context.Canceled) }},
 	{counters.CauseConnection, func(_ *Manager, err error) bool {
 		return codeOf(err) == transport.MPAConnectionLost || is[*net.OpError](err) || errors.Is(err, net.ErrClosed)
 	}},
+}
+
+// FailedTLS reports whether the handshake of TLS has failed, or the peer alone uses TLS. Package tls has no type for most of its errors.
+func FailedTLS(err error) bool {
+	return is[tlsFailure](err) || is[tls.RecordHeaderError](err) || errors.Is(err, mpa.ErrTLS) || refusedByTLS(err) != nil
 }
 
 // causeOf returns the counter of err.
