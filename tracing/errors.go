@@ -63,10 +63,7 @@ var classes = []struct {
 		return setup.FailedTLS(err) || has[*tls.CertificateVerificationError](err) || has[tls.AlertError](err)
 	}},
 	{"closed", matches(net.ErrClosed)},
-	{"connection", func(err error) bool {
-		var f *llp.Fault
-		return has[net.Error](err) || errors.As(err, &f) && f.Code == llp.MPAConnectionLost
-	}},
+	{"connection", func(err error) bool { return has[net.Error](err) || setup.NoConnection(err) }},
 }
 
 // classOf is error.type.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
@@ -134,6 +135,21 @@ func TestSetUpThatTLSRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSessionThatThePeerRefuses is no connection, as over TCP, where the listener closes that.
+func TestSessionThatThePeerRefuses(t *testing.T) {
+	r, client, server := record(t), newSide(t, 0), newSide(t, 0)
+	refuses := func(net.Addr) error { return errors.New("of the test") }
+	l, err := server.rnic.Listen(timely(t), "sctp+udp", "127.0.0.1:0", &iwarp.ListenConfig{Admit: refuses})
+	require.NoError(t, err)
+	_, err = r.Dial(timely(t), client.rnic, "sctp+udp", l.Addr().String(), &iwarp.QPConfig{PD: client.pd})
+	require.ErrorContains(t, err, "the peer refused the session")
+	spans := r.take()
+	for _, s := range spans[len(spans)-2:] {
+		require.Equal(t, "connection", attributesOf(&s)["error.type"], s.Name)
+	}
+	require.Equal(t, counters.Setups{counters.CauseConnection: 1}, client.rnic.Stats().Failed)
 }
 
 // TestAcceptThatFails, because of its configuration.

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"net"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/internal/sockerr"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 // outcomes counts connections that were not established.
@@ -57,17 +60,24 @@ var sorts = [...]struct {
 		return errors.Is(err, errSetupTimeout) || errors.Is(err, context.DeadlineExceeded)
 	}},
 	{counters.CauseTLS, func(_ *Manager, err error) bool { return FailedTLS(err) }},
-	{counters.CauseMalformed, func(_ *Manager, err error) bool { return codeOf(err) == transport.MPAStartup }},
+	{counters.CauseMalformed, func(_ *Manager, err error) bool {
+		return codeOf(err) == transport.MPAStartup || is[*sctp.ViolationError](err)
+	}},
 	// A set-up that the program has cancelled has lost its connection by that.
 	{counters.CauseOther, func(_ *Manager, err error) bool { return errors.Is(err, context.Canceled) }},
-	{counters.CauseConnection, func(_ *Manager, err error) bool {
-		return codeOf(err) == transport.MPAConnectionLost || is[*net.OpError](err) || errors.Is(err, net.ErrClosed)
-	}},
+	{counters.CauseConnection, func(_ *Manager, err error) bool { return NoConnection(err) || errors.Is(err, net.ErrClosed) }},
 }
 
 // FailedTLS reports whether the handshake of TLS has failed, or the peer alone uses TLS. Package tls has no type for most of its errors.
 func FailedTLS(err error) bool {
 	return is[tlsFailure](err) || is[tls.RecordHeaderError](err) || errors.Is(err, mpa.ErrTLS) || refusedByTLS(err) != nil
+}
+
+// NoConnection reports whether there was no connection, or it was lost, or the peer has ended it without an answer. The errors of an
+// association of SCTP that has ended are those of the system.
+func NoConnection(err error) bool {
+	return codeOf(err) == transport.MPAConnectionLost || is[*net.OpError](err) || errors.Is(err, sctp.ErrRefused) ||
+		sockerr.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ETIMEDOUT)
 }
 
 // causeOf returns the counter of err.

@@ -18,6 +18,7 @@ import (
 	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 // TestEachFailureHasACause, however deep in the chain of its error it is.
@@ -44,7 +45,12 @@ func TestEachFailureHasACause(t *testing.T) {
 		{&transport.Fault{Code: transport.MPAConnectionLost, Err: io.EOF}, counters.CauseConnection},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, counters.CauseConnection},
 		{net.ErrClosed, counters.CauseConnection},
+		{sctp.ErrRefused, counters.CauseConnection},
+		{fmt.Errorf("association aborted: %w", syscall.ECONNRESET), counters.CauseConnection},
+		{fmt.Errorf("no answer: %w", os.NewSyscallError("read", syscall.ETIMEDOUT)), counters.CauseConnection},
+		{&sctp.ViolationError{What: "a DDP segment before its answer"}, counters.CauseMalformed},
 		{&RejectError{}, counters.CauseRejected},
+		{fmt.Errorf("setup: %w", &os.PathError{Op: "open", Path: "keys", Err: syscall.ENOENT}), counters.CauseOther},
 		{context.Canceled, counters.CauseOther},
 		{&transport.Fault{Code: transport.MPAConnectionLost, Err: context.Canceled}, counters.CauseOther},
 		{errors.New("anything"), counters.CauseOther},
