@@ -52,7 +52,7 @@ var sorts = [...]struct {
 	cause counters.Cause
 	is    func(m *Manager, err error) bool
 }{
-	{counters.CauseEvicted, func(_ *Manager, err error) bool { return errors.Is(err, errEvicted) }},
+	{counters.CauseEvicted, func(_ *Manager, err error) bool { return errors.Is(err, errEvicted) || errors.Is(err, sctp.ErrGivenUp) }},
 	{counters.CauseNoProgress, func(_ *Manager, err error) bool { return errors.Is(err, errNoProgress) }},
 	{counters.CauseAuthentication, func(m *Manager, err error) bool { return isAuthError(err) || errors.Is(err, m.cfg.Auth) }},
 	{counters.CauseRejected, func(_ *Manager, err error) bool { return is[*RejectError](err) }},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
+	"github.com/goiwarp/iwarp/transport/sctpudp"
 )
 
 // TestEachFailureHasACause, however deep in the chain of its error it is.
@@ -30,6 +32,7 @@ func TestEachFailureHasACause(t *testing.T) {
 		want counters.Cause
 	}{
 		{errEvicted, counters.CauseEvicted},
+		{sctp.ErrGivenUp, counters.CauseEvicted},
 		{errNoProgress, counters.CauseNoProgress},
 		{errSetupTimeout, counters.CauseTimeout},
 		{context.DeadlineExceeded, counters.CauseTimeout},
@@ -87,4 +90,39 @@ func TestRefusalsOfAListenerAreCounted(t *testing.T) {
 		require.Equal(t, counters.Setups{counters.CauseMalformed: 1, counters.CauseNoProgress: 1, counters.CauseEvicted: 1}, refused)
 		require.Zero(t, failed)
 	})
+}
+
+// records are what a Handler writes, one by one.
+type records chan string
+
+func (r records) Write(b []byte) (int, error) {
+	r <- string(b)
+	return len(b), nil
+}
+
+// TestRefusedSessionsAreCounted, and logged with the address of the initiator, also where none of them has become a Request.
+func TestRefusedSessionsAreCounted(t *testing.T) {
+	m := newManager(t)
+	log := make(records, 4)
+	m.cfg.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	sealed := func(context.Context, Arrival) (Sealer, error) { return nil, errors.New("not today") }
+	l, err := m.Listen(someTime(t), SCTPUDP, "127.0.0.1:0", ListenConfig{SetupTimeout: time.Minute, MaxHalfOpen: 4, Seal: sealed})
+	require.NoError(t, err)
+	client := sctpudp.NewClient(sctpudp.Config{})
+	t.Cleanup(client.Close)
+	for _, first := range [][]byte{{0, 0, 0, 2}, {0, 0, 0, 1}} { // an Accept that nothing has asked for, and an Initiate
+		s, err := client.Open(someTime(t), l.Addr().String())
+		require.NoError(t, err)
+		require.NoError(t, s.Send(sctp.PPIDControl, first, true))
+		select {
+		case line := <-log:
+			require.Contains(t, line, fmt.Sprintf("msg=\"connection refused during set-up\" err=\"%v: ", s.LocalAddr()))
+		case <-time.After(10 * time.Second):
+			require.Fail(t, "nothing is logged", "%v", first)
+		}
+		s.Release(false)
+	}
+	refused, _ := m.Outcomes()
+	require.Equal(t, counters.Setups{counters.CauseMalformed: 1, counters.CauseAuthentication: 1}, refused)
+	require.Empty(t, log)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/internal/logkey"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
@@ -32,12 +33,19 @@ type sessionListener interface {
 
 // overUDP is how SCTP over UDP is used.
 func (m *Manager) overUDP() sctpudp.Config {
-	return sctpudp.Config{PeerTimeout: m.cfg.PeerTimeout, ListenPacket: m.cfg.ListenPacket}
+	return sctpudp.Config{PeerTimeout: m.cfg.PeerTimeout, ListenPacket: m.cfg.ListenPacket, Refused: m.refusedSession}
 }
 
 // overIP is how the SCTP of the kernel is used.
 func (m *Manager) overIP() sctpkernel.Config {
-	return sctpkernel.Config{PeerTimeout: m.cfg.PeerTimeout}
+	return sctpkernel.Config{PeerTimeout: m.cfg.PeerTimeout, Refused: m.refusedSession}
+}
+
+// refusedSession counts and logs a session that a listener has refused before there was a Request.
+func (m *Manager) refusedSession(remote net.Addr, err error) {
+	err = of(remote, err)
+	m.refuse(err)
+	m.cfg.Log.Info("connection refused during set-up", logkey.Err, err)
 }
 
 // sessionClients are the back ends by their networks.
@@ -105,7 +113,7 @@ func (s *sessions) accept() (opening, error) {
 			return q.unseal(ctx, s.cfg)
 		})
 		if err != nil {
-			return nil, err
+			return nil, of(r.RemoteAddr(), err)
 		}
 		return q, nil
 	}, nil

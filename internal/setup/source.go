@@ -78,10 +78,15 @@ func (s *connections) accept() (opening, error) {
 	return func(ctx context.Context, w watch) (*Request, error) {
 		q, err := s.manager.serve(ctx, c, s.cfg, w)
 		if err != nil {
-			return nil, fmt.Errorf("%v: %w", c.RemoteAddr(), errtext.Reword(err, errtext.Plain(err)))
+			return nil, of(c.RemoteAddr(), err)
 		}
 		return q, nil
 	}, nil
+}
+
+// of adds the address of the initiator to why its connection was refused.
+func of(remote net.Addr, err error) error {
+	return fmt.Errorf("%v: %w", remote, errtext.Reword(err, errtext.Plain(err)))
 }
 
 // Server reads the Request of an existing connection. After an error c is closed.

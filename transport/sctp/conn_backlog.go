@@ -2,6 +2,7 @@ package sctp
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 )
@@ -12,23 +13,41 @@ type Backlog struct {
 	requests chan *Request
 	closed   chan struct{}
 	failed   chan struct{} // has an element where an outage has begun that Accept has not told of
+	refused  func(remote net.Addr, cause error)
 
 	mu     sync.Mutex // held where requests are put in, and by Close
 	over   bool
 	outage error
 }
 
-// NewBacklog makes one for so many sessions, one at least.
-func NewBacklog(n int) *Backlog {
-	return &Backlog{requests: make(chan *Request, max(n, 1)), closed: make(chan struct{}), failed: make(chan struct{}, 1)}
+// NewBacklog makes one for so many sessions, one at least. refused is told of sessions that peers have begun to ask for and that
+// Accept will not return, until Close is called; it may be nil.
+func NewBacklog(n int, refused func(remote net.Addr, cause error)) *Backlog {
+	if refused == nil {
+		refused = func(net.Addr, error) {}
+	}
+	return &Backlog{requests: make(chan *Request, max(n, 1)), closed: make(chan struct{}), failed: make(chan struct{}, 1), refused: refused}
 }
+
+// Why a session is refused before the ULP learns of it.
+var (
+	// ErrGivenUp says that the peer has not asked for its session when a younger one needed its place.
+	ErrGivenUp = errors.New("sctp: given up for a younger session, since too many had not been asked for")
+
+	errTooMany = errors.New("sctp: as many sessions wait for an answer as may")
+)
 
 // Ask reads what a peer asks for on s, as [ReadRequest] does. Where too many sessions wait
 // it is refused (RFC 5043 section 6.4).
 func (b *Backlog) Ask(ctx context.Context, s Stream) {
+	remote := s.RemoteAddr()
 	r, err := ReadRequest(ctx, s)
 	if err == nil && !b.put(r) {
 		r.Close()
+		err = errTooMany
+	}
+	if err != nil && !b.Closed() && !errors.Is(err, context.Canceled) { // else it is the end of the listener
+		b.refused(remote, err)
 	}
 }
 

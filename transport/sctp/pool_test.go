@@ -164,7 +164,7 @@ func TestPoolClosesWhatIsAboutToBeMade(t *testing.T) {
 
 func TestBacklogIsBounded(t *testing.T) {
 	for _, n := range []int{-1, 0, 1} { // one at least
-		backlogOfOne(t, NewBacklog(n))
+		backlogOfOne(t, NewBacklog(n, nil))
 	}
 }
 
@@ -191,10 +191,41 @@ func backlogOfOne(t *testing.T, b *Backlog) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
+// TestBacklogTellsOfSessionsThatItRefuses, as long as it is open: Accept does not return them.
+func TestBacklogTellsOfSessionsThatItRefuses(t *testing.T) {
+	var told []error
+	b := NewBacklog(1, func(remote net.Addr, cause error) {
+		require.Equal(t, newFake().RemoteAddr(), remote)
+		told = append(told, cause)
+	})
+	ask := func(ctx context.Context, first string) {
+		f := newFake()
+		f.says(17, first)
+		b.Ask(ctx, f)
+	}
+	givenUp, giveUp := context.WithCancelCause(t.Context())
+	giveUp(ErrGivenUp)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	ask(givenUp, "0000 0001")
+	ask(ended, "0000 0001")
+	ask(t.Context(), "0000 0002")
+	ask(t.Context(), "0000 0001")
+	ask(t.Context(), "0000 0001")
+	require.True(t, b.Close())
+	ask(t.Context(), "0000 0001")
+
+	require.Len(t, told, 3)
+	require.ErrorIs(t, told[0], ErrGivenUp)
+	var illegal *ViolationError
+	require.ErrorAs(t, told[1], &illegal)
+	require.ErrorIs(t, told[2], errTooMany)
+}
+
 // TestBacklogTellsOfAnOutage once, and of none that is over; sessions still come.
 func TestBacklogTellsOfAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBacklog(1)
+		b := NewBacklog(1, nil)
 		b.SetOutage(syscall.EMFILE)
 		b.SetOutage(nil)
 		require.NoError(t, b.Outage())

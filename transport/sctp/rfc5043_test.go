@@ -185,7 +185,7 @@ func TestSCTP_15_16_27_60_RequestReachesTheULP(t *testing.T) {
 
 // TestSCTP_17_18_RequestsThatWaitAreLimited: one too many is answered by a Terminate.
 func TestSCTP_17_18_RequestsThatWaitAreLimited(t *testing.T) {
-	b := NewBacklog(2)
+	b := NewBacklog(2, nil)
 	ask := func() *fakeStream {
 		f := newFake()
 		f.says(17, "0000 0001")

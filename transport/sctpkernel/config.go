@@ -3,6 +3,7 @@ package sctpkernel
 import (
 	"errors"
 	"fmt"
+	"net"
 	"syscall"
 	"time"
 )
@@ -12,6 +13,9 @@ type Config struct {
 	// PeerTimeout is about how long a peer may say nothing before its association ends, at most
 	// 198 days; 0 means 15 s. Heartbeats keep one alive that has nothing to say.
 	PeerTimeout time.Duration
+	// Refused, if not nil, is told of sessions that peers have begun to ask for and that a Listener does not return. It
+	// should be fast: the messages of the association wait.
+	Refused func(remote net.Addr, cause error)
 }
 
 const defaultPeerTimeout = 15 * time.Second

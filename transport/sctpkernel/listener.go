@@ -25,7 +25,7 @@ type Listener struct {
 // the machine, and the port 0. At most backlog sessions, one at least, may wait for Accept; further ones
 // are refused by a Terminate message (RFC 5043 section 6.4).
 func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listener, error) {
-	l := &Listener{cfg: cfg.withDefaults(), backlog: sctp.NewBacklog(backlog), open: make(map[*association]struct{})}
+	l := &Listener{cfg: cfg.withDefaults(), backlog: sctp.NewBacklog(backlog, cfg.Refused), open: make(map[*association]struct{})}
 	if err := l.listen(ctx, addr); err != nil {
 		return nil, &net.OpError{Op: "listen", Net: Network, Err: err}
 	}

@@ -44,7 +44,7 @@ func TestListenerThatCanTakeNoAssociation(t *testing.T) {
 	var had unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &had))
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: had.Max}))
-	l := &Listener{sock: sock, backlog: sctp.NewBacklog(1), open: make(map[*association]struct{})}
+	l := &Listener{sock: sock, backlog: sctp.NewBacklog(1, nil), open: make(map[*association]struct{})}
 	l.running.Go(l.accept)
 	defer l.End()
 	require.Eventually(t, func() bool { return l.Outage() != nil }, 10*time.Second, time.Millisecond)

@@ -47,6 +47,19 @@ func TestSEC_42_OldestSessionNotAskedForMakesRoom(t *testing.T) {
 	p.works()
 }
 
+// TestTurnThatWasGivenUpHasTheReason: it is not the end of the Listener, which nothing counts.
+func TestTurnThatWasGivenUpHasTheReason(t *testing.T) {
+	p := newPair(t)
+	p.l.limit = 1
+	oldest, next := p.l.admits(), p.l.admits()
+	defer oldest.end()
+	defer next.end()
+	require.ErrorIs(t, context.Cause(oldest.ctx), sctp.ErrGivenUp)
+	require.NoError(t, next.ctx.Err())
+	p.l.Close()
+	require.ErrorIs(t, context.Cause(next.ctx), context.Canceled)
+}
+
 // TestSEC_42_TurnsThatWereGivenUp and have not ended are bounded, and one that is refused takes the place of none.
 func TestSEC_42_TurnsThatWereGivenUp(t *testing.T) {
 	guarded(t, func(x *victim) {

@@ -23,6 +23,9 @@ type Config struct {
 	// net.ListenConfig. One that embeds a *net.UDPConn gets the large buffers that the
 	// speed depends on.
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
+	// Refused, if not nil, is told of sessions that peers have begun to ask for and that a Listener does not return. It
+	// should be fast.
+	Refused func(remote net.Addr, cause error)
 }
 
 const defaultPeerTimeout = 15 * time.Second

@@ -46,7 +46,7 @@ func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listene
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: Network, Err: err}
 	}
-	l := &Listener{e: e, secret: newSecret(), backlog: sctp.NewBacklog(backlog), limit: 4 * max(backlog, 1)}
+	l := &Listener{e: e, secret: newSecret(), backlog: sctp.NewBacklog(backlog, cfg.Refused), limit: 4 * max(backlog, 1)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	e.unassociated, e.outage = l.handshakePacket, l.backlog.SetOutage
 	e.start()
@@ -186,11 +186,13 @@ func (l *Listener) turn() *turn {
 	if until.Err() != nil {
 		until = context.Background()
 	}
+	until, giveUp := context.WithCancelCause(until)
 	ctx, cancel := context.WithTimeout(until, setupTime)
-	done := l.asking.Add(cancel)
+	done := l.asking.Add(func() { giveUp(sctp.ErrGivenUp) })
 	return &turn{ctx, func() {
 		done()
 		cancel()
+		giveUp(nil)
 		l.unasked.Add(-1)
 	}}
 }
