@@ -284,7 +284,7 @@ func (b backing) Syncs() uint64 { return uint64(b) }
 func TestStatsOfWhatIsAdded(t *testing.T) {
 	c := NewCollector()
 	c.add("test", "", nil, func(o *out, _ string) {
-		o.auth("a", cm.Stats{Accepted: 1, Connected: 2, Suppressed: 3, HalfOpen: 4, Refused: map[cm.Reason]uint64{cm.ReasonBadMAC: 5}})
+		o.auth("a", cm.Stats{Accepted: 1, Plain: 24, Connected: 2, Suppressed: 3, HalfOpen: 4, Refused: map[cm.Reason]uint64{cm.ReasonBadMAC: 5}})
 		o.server("s", rma.ServerStats{Regions: 6, Connections: 7, ScratchInUse: 8, AuthFailures: 9, Nacks: 10, Expired: 11, Late: 12, LateCommits: 13})
 		o.client("c", rma.ClientStats{Timeouts: 14, DispatchTimeouts: 15, Late: 16, Outcomes: [rma.Outcomes]uint64{rma.OK: 17, rma.Closed: 18}})
 		o.cq("q", counters.CQ{Waiting: 19, Depth: 20})
@@ -293,6 +293,7 @@ func TestStatsOfWhatIsAdded(t *testing.T) {
 	got := gather(t, c)
 	for name, want := range map[string]float64{
 		"auth_accepted_total name=a": 1, "auth_connected_total name=a": 2, "auth_log_suppressed_total name=a": 3, "auth_half_open name=a": 4,
+		"auth_unauthenticated_total name=a":          24,
 		"auth_refused_total name=a reason=wrong_mac": 5, "rma_regions name=s": 6, "rma_connections name=s": 7, "rma_scratch_bytes name=s": 8,
 		"rma_auth_failures_total name=s": 9, "rma_nacks_total name=s": 10, "rma_expired_total name=s": 11, "rma_late_total name=s": 12,
 		"rma_late_commits_total name=s": 13, "rma_client_timeouts_total name=c stage=answer": 14,

@@ -110,6 +110,7 @@ func label(text string) string {
 
 func (o *out) auth(name string, s cm.Stats) {
 	o.count(authAccepted, s.Accepted, name)
+	o.count(authPlain, s.Plain, name)
 	o.count(authConnected, s.Connected, name)
 	o.count(authSuppressed, s.Suppressed, name)
 	o.now(authHalfOpen, s.HalfOpen, name)

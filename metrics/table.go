@@ -65,7 +65,8 @@ var (
 
 // Metrics of objects that are added by name.
 var (
-	authAccepted   = define(counter, "auth_accepted_total", "Connections of clients that were authenticated.", "name")
+	authAccepted   = define(counter, "auth_accepted_total", "Connections of clients that were accepted, those without authentication included.", "name")
+	authPlain      = define(counter, "auth_unauthenticated_total", "Connections of clients that were accepted without authentication (cm.Config.AllowUnauthenticated).", "name")
 	authConnected  = define(counter, "auth_connected_total", "Connections to servers that were verified.", "name")
 	authRefused    = define(counter, "auth_refused_total", "Connections of clients that were refused, by the reason of package cm.", "name", "reason")
 	authSuppressed = define(counter, "auth_log_suppressed_total", "Refusals without a record in the log.", "name")
