@@ -100,6 +100,7 @@ func (m *Manager) Wait() { m.exchanges.Wait() }
 func (m *Manager) Close() {
 	m.mu.Lock()
 	sessions := m.sessions
+	clear(m.pending) // requests that the application has never answered: Refuse has closed them
 	m.mu.Unlock()
 	var ending sync.WaitGroup
 	for _, s := range sessions {
