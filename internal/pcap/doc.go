@@ -9,9 +9,13 @@ type LinkType uint32
 
 // Link types that the package understands.
 const (
+	LinkNull     LinkType = 0 // loopback of BSD and macOS
 	LinkEthernet LinkType = 1
 	LinkRaw      LinkType = 101 // an IP header
+	LinkLoop     LinkType = 108 // loopback of OpenBSD
 	LinkSLL      LinkType = 113 // Linux cooked capture
+	LinkIPv4     LinkType = 228 // an IP header of version 4
+	LinkIPv6     LinkType = 229 // an IP header of version 6
 	LinkSLL2     LinkType = 276 // Linux cooked capture, version 2
 )
 

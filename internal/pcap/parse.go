@@ -70,7 +70,7 @@ func ParseIP(link LinkType, data []byte) (IP, error) {
 // Known tells whether ParseIP knows the link.
 func (l LinkType) Known() bool {
 	switch l {
-	case LinkEthernet, LinkRaw, LinkSLL, LinkSLL2:
+	case LinkNull, LinkEthernet, LinkRaw, LinkLoop, LinkSLL, LinkIPv4, LinkIPv6, LinkSLL2:
 		return true
 	}
 	return false
@@ -80,8 +80,14 @@ func (l LinkType) Known() bool {
 func stripLink(link LinkType, data []byte) ([]byte, error) {
 	size, etherType := 0, 0 // length of the header, offset of the type within it
 	switch link {
-	case LinkRaw:
+	case LinkRaw, LinkIPv4, LinkIPv6:
 		return data, nil
+	case LinkNull, LinkLoop: // a family, whose numbers differ between systems: the version of IP tells
+		const family = 4
+		if len(data) < family {
+			return nil, errShort
+		}
+		return data[family:], nil
 	case LinkEthernet:
 		size, etherType = 14, 12
 	case LinkSLL:

@@ -82,6 +82,25 @@ func TestParseLinks(t *testing.T) {
 	require.Equal(t, errNotTCP, err, "an unknown link is skipped")
 }
 
+// TestParseLoopback: that of BSD has a family before the IP packet, in the octet order of the machine; others have nothing.
+func TestParseLoopback(t *testing.T) {
+	s := Segment{Src: clientAddr, Dst: serverAddr, Payload: []byte("x")}
+	packet := s.Append(nil)
+	for link, head := range map[LinkType][]byte{LinkNull: {2, 0, 0, 0}, LinkLoop: {0, 0, 0, 2}, LinkIPv4: nil, LinkIPv6: nil} {
+		require.True(t, link.Known(), "link %d", link)
+		frame := append(bytes.Clone(head), packet...)
+		got, err := Parse(link, frame)
+		require.NoError(t, err, "link %d", link)
+		require.Equal(t, s, got, "link %d", link)
+		for n := range len(head) + 1 {
+			_, err = Parse(link, frame[:n])
+			require.Equal(t, errShort, err, "%d octets of link %d", n, link)
+		}
+	}
+	_, err := Parse(LinkNull, []byte{7, 0, 0, 0, 0x81}) // OSI
+	require.Equal(t, errNotTCP, err)
+}
+
 func TestReaderTakesAllForms(t *testing.T) {
 	for _, order := range []interface {
 		binary.ByteOrder
