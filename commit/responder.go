@@ -136,10 +136,26 @@ func (r *responder) serve(in *rdmap.Inbound) {
 		j.answer(MakeStatus(NoRegion, Limit))
 		return
 	}
+	r.Stats.NotDurable.Add(j.notDurable())
 	r.queue(j)
 	if done := j.advance(); done != nil {
 		done.sendAll()
 	}
+}
+
+// notDurable is how many of the regions, that of the follow-on included, nothing makes durable.
+func (j *job) notDurable() (n uint64) {
+	for i := range j.targets {
+		n += j.targets[i].notDurable()
+	}
+	return n + j.tail.notDurable()
+}
+
+func (t *target) notDurable() uint64 {
+	if t.region != nil && t.region.Flusher() == nil {
+		return 1
+	}
+	return 0
 }
 
 func (r *responder) queue(j *job) {
@@ -366,7 +382,6 @@ func (j *job) flush() (c Code, done bool) {
 	}
 	switch f := t.region.Flusher().(type) {
 	case nil:
-		j.r.Stats.NotDurable.Add(1)
 		if j.r.Strict {
 			return NotDurable, true
 		}
