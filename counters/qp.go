@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// QP counts what a QP has sent and received, by kind of message. Octets are counted when they are handed to the network, or
-// placed, and messages when all of their octets are.
+// QP counts what a QP has sent and received, by kind of message. Octets of the peer are counted when they are placed, octets of this
+// side when they are ready to be sent, and messages when all of their octets are. What is ready may wait, where the peer reads nothing,
+// or where a responder may not send yet (RFC 5044 section 7.1.2); if the connection ends first it never leaves.
 type QP struct {
 	// Path identifies how the connection performs its I/O: "raw TCP", by system calls of the
 	// library's own; "net.Conn (*net.TCPConn)", or another type, by the methods of that type

@@ -35,7 +35,8 @@ type Path struct {
 	Latency []Latency `json:"latency,omitempty"`
 }
 
-// Terminate counts the Terminates with one code (RFC 6580 section 3) that were sent, or received.
+// Terminate counts the Terminates with one code (RFC 6580 section 3) that were received, or that this side had to send, also where
+// it could not do so any more.
 type Terminate struct {
 	Layer  uint8  `json:"layer"`
 	Type   uint8  `json:"type"`
