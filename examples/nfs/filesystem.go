@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/go-git/go-billy/v5"
 )
@@ -19,6 +20,7 @@ type filesystem struct {
 	handles  *handles
 	modes    sync.Mutex // held while the mode of a file changes
 	lately   lately     // written by clients
+	places   places     // in listings
 }
 
 func newFilesystem(dir string, readOnly bool) (*filesystem, error) {
@@ -152,14 +154,22 @@ func (f *filesystem) Remove(name string) error {
 // Join makes a path. That of the root is empty.
 func (f *filesystem) Join(elem ...string) string { return filepath.Join(elem...) }
 
-// ReadDir lists a directory.
+// ReadDir lists a directory, with the places of its names.
 func (f *filesystem) ReadDir(path string) ([]os.FileInfo, error) {
 	d, err := f.root.OpenFile(local(path), os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = d.Close() }()
-	return d.Readdir(-1)
+	self, err := d.Stat()
+	if err != nil {
+		return nil, err
+	}
+	contents, err := d.Readdir(-1)
+	if err != nil {
+		return nil, err
+	}
+	return f.places.put(local(path), contents, self, time.Now()), nil
 }
 
 // MkdirAll makes a directory. It fails if there is one: another client may have made it since go-nfs has looked, and only one may be told

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,9 +32,10 @@ type listing struct {
 	contents []fs.FileInfo
 }
 
-// VerifierFor keeps a listing, and returns its verifier, which depends on the path and the names alone: it is the same
-// after the server was started again.
+// VerifierFor puts the entries of a listing in their places, keeps it, and returns its verifier, which depends on the path and the names
+// alone: it is the same after the server was started again, unless names had gone shortly before.
 func (h *handler) VerifierFor(path string, contents []os.FileInfo) uint64 {
+	slices.SortStableFunc(contents, func(a, b os.FileInfo) int { return placeOf(a) - placeOf(b) })
 	sum := sha256.New()
 	add := func(s string) {
 		_, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(s))))
