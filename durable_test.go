@@ -262,6 +262,23 @@ func TestCMT_55_InvalidatedRegionIsDurableOnReceive(t *testing.T) {
 	}
 }
 
+// TestReceiveBehindTheCloseOfARegion: its Flusher may be gone by then, and is not called.
+func TestReceiveBehindTheCloseOfARegion(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	var m medium
+	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &m, DurableOnReceive: true})
+	_, local := client.register(64, stag.LocalWrite, nil)
+	require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{}))
+	require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(0, 8), local.Slice(0, 8)))
+	require.NoError(t, client.qp.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{}), "the Write is placed")
+	require.NoError(t, mr.Close())
+	_, err := client.qp.Do(ctx, iwarp.SendWR{Op: iwarp.OpSend})
+	require.NoError(t, err)
+	require.Equal(t, iwarp.StatusSuccess, server.endOfReceive().Status)
+	require.Empty(t, m.ranges())
+}
+
 // TestCMT_55_NothingCompletesBehindAFailedFlush: not what was placed before its turn either, which would complete the
 // receive of the message that has failed.
 func TestCMT_55_NothingCompletesBehindAFailedFlush(t *testing.T) {

@@ -66,6 +66,10 @@ type MROptions struct {
 	// DurableOnReceive makes what peers have written durable before a receive of a QP of the
 	// PD completes, so that a Send of the peer can replace a Commit and the wait for its
 	// response. If that fails the QP ends. Meanwhile the QP receives nothing from its peer.
+	//
+	// A region that was closed is not made durable any more, since its Durable may be closed, too: a message that comes
+	// after [MR.Close] says nothing of what its sender has written to the region before. Call Flush of Durable behind
+	// Close, and rely on such a message only when that has succeeded.
 	DurableOnReceive bool
 	// WriteThrough makes each segment durable as it is written, which leaves less work for a
 	// Commit. It does not apply to atomic operations and follow-ons.
