@@ -77,16 +77,6 @@ func TestRMA_38_EachMessageHasOneRole(t *testing.T) {
 	}
 }
 
-func TestRMA_45_BudgetBoundsSlots(t *testing.T) {
-	b := NewBudget(10)
-	require.NoError(t, b.Take(6))
-	require.ErrorIs(t, b.Take(5), ErrNoSlot)
-	require.NoError(t, b.Take(4))
-	require.ErrorIs(t, b.Take(1), ErrNoSlot)
-	b.Give(6)
-	require.NoError(t, b.Take(6))
-}
-
 // TestRMA_26_ClockDoesNotGoBackwards: callers read it before they take the lock.
 func TestRMA_26_ClockDoesNotGoBackwards(t *testing.T) {
 	c := newClock(epoch)
