@@ -280,12 +280,12 @@ func TestKEY_7_8_CacheOfOneSealer(t *testing.T) {
 		regions := []uint64{regionID, 2}
 		var sealers [2]*regionkey.Sealer
 		for i, region := range regions {
-			r.opens(wire.OpID(1+i), region, wire.OpRead)
+			r.opens(op.ID(1+i), region, wire.OpRead)
 			sealers[i] = r.sealer(regionkey.Read, regionkey.Initiator)
 		}
 		for n := range 20 {
 			_, tag := r.sink(32)
-			r.reads(wire.OpID(10+n), wire.ReadReq{Region: regions[n%2], Epoch: 1, Length: 16, SinkSTag: uint32(tag), TTL: time.Second}, sealers[n%2])
+			r.reads(op.ID(10+n), wire.ReadReq{Region: regions[n%2], Epoch: 1, Length: 16, SinkSTag: uint32(tag), TTL: time.Second}, sealers[n%2])
 			var done wire.ReadDone
 			require.NoError(t, done.Parse(r.receives(wire.TypeReadDone)))
 			require.EqualValues(t, n, done.DataCtr)

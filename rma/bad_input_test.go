@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
@@ -57,7 +58,7 @@ type badMessage struct {
 }
 
 func badMessages() []badMessage {
-	request := func(r *raw, id wire.OpID, n uint32) []byte {
+	request := func(r *raw, id op.ID, n uint32) []byte {
 		q := wire.WriteReq{Region: regionID, Epoch: 1, Length: n}
 		return q.Append(nil, r.header(id), r.out, r.sealer(regionkey.Write, regionkey.Initiator))
 	}
@@ -79,7 +80,7 @@ func badMessages() []badMessage {
 		}, wire.ErrCounter, "rma: not the next message"},
 		{"beyond the credits", func(w *pair, r *raw) {
 			for i := range w.server.cfg.Depth + 1 {
-				r.sends(request(r, wire.OpID(2+i), 16))
+				r.sends(request(r, op.ID(2+i), 16))
 			}
 		}, errProtocol, "more requests than the peer has credits"},
 		{"longer than an operation may be", func(_ *pair, r *raw) { r.sends(request(r, 2, 4097)) }, errProtocol, "an operation that is too long"},

@@ -37,7 +37,7 @@ func (w *pair) slowFrom(off int64) *stuck {
 }
 
 // readReq is a request to read 16 octets.
-func (r *raw) readReq(id wire.OpID, off uint64) iwarp.SendWR {
+func (r *raw) readReq(id op.ID, off uint64) iwarp.SendWR {
 	r.Helper()
 	_, tag := r.sink(16 + regionkey.TagSize)
 	q := wire.ReadReq{Region: regionID, Epoch: 1, Length: 16, Offset: off, SinkSTag: uint32(tag), TTL: time.Second}
@@ -45,7 +45,7 @@ func (r *raw) readReq(id wire.OpID, off uint64) iwarp.SendWR {
 }
 
 // puts writes octets to the sink of a PULL, and sends DATA. There are no keys.
-func (r *raw) puts(id wire.OpID, pull wire.Pull, plain []byte) {
+func (r *raw) puts(id op.ID, pull wire.Pull, plain []byte) {
 	r.Helper()
 	n := copy(r.mem[8192:], plain)
 	to := iwarp.RemoteBuffer{STag: stag.STag(pull.SinkSTag), TO: pull.SinkTO, Len: uint32(n)}

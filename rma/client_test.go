@@ -63,12 +63,12 @@ func (w *pair) playedWith(linger time.Duration, maxOp uint32) (*raw, *Handle, *P
 }
 
 // id is the operation of a message.
-func id(msg []byte) wire.OpID {
+func id(msg []byte) op.ID {
 	var n uint64
 	for _, b := range msg[16:24] {
 		n = n<<8 | uint64(b)
 	}
-	return wire.OpID(n)
+	return op.ID(n)
 }
 
 // grants answers an OPEN_REQ.
@@ -85,7 +85,7 @@ func (r *raw) grants(request []byte, e regionkey.Epoch) {
 }
 
 // status answers with a STATUS, which may invalidate an STag.
-func (r *raw) status(id wire.OpID, m wire.Status, tag uint32) {
+func (r *raw) status(id op.ID, m wire.Status, tag uint32) {
 	r.Helper()
 	msg := m.Append(nil, r.header(id), r.out)
 	copy(r.mem, msg)
@@ -193,7 +193,7 @@ func TestRMA_27_OutcomesAreErrors(t *testing.T) {
 			msg := r.receives(wire.TypeReadReq)
 			var q wire.ReadReq
 			require.NoError(t, q.Parse(msg))
-			m := wire.Status{Code: wire.Code(c.code), Reason: wire.Reason(c.reason), Region: regionID, RetryAfter: time.Millisecond}
+			m := wire.Status{Code: op.Outcome(c.code), Reason: op.Reason(c.reason), Region: regionID, RetryAfter: time.Millisecond}
 			r.status(id(msg), m, q.SinkSTag)
 			err := p.ended(t).Err
 			require.ErrorIs(t, err, c.want)
@@ -302,7 +302,7 @@ func TestRMA_22_LatePullIsRefused(t *testing.T) {
 		require.NoError(t, err)
 		var m wire.Status
 		require.NoError(t, m.Parse(answer))
-		require.Equal(t, []any{wire.CodeNACK, wire.ReasonTooLate, tag}, []any{m.Code, m.Reason, dead})
+		require.Equal(t, []any{op.NACK, op.TooLate, tag}, []any{m.Code, m.Reason, dead})
 		require.Equal(t, make([]byte, 32), mem)
 		require.EqualValues(t, 1, w.client.Stats().LatePulls)
 		w.close()
@@ -360,7 +360,7 @@ func TestRMA_28_AnswersThatContradict(t *testing.T) {
 			r.sends(m.Append(nil, r.header(id(msg)), r.out))
 		},
 		"another operation": func(r *raw, msg []byte, q wire.ReadReq) {
-			r.status(id(msg)+1, wire.Status{Code: wire.CodeNACK, Region: regionID}, 0)
+			r.status(id(msg)+1, wire.Status{Code: op.NACK, Region: regionID}, 0)
 		},
 		"another length": func(r *raw, msg []byte, q wire.ReadReq) {
 			m := wire.ReadDone{Length: q.Length + 1, Epoch: 1}
@@ -426,7 +426,7 @@ func TestRMA_18_19_TimeOfAPullCountsFromWhenItHasCome(t *testing.T) {
 		c := w.client.c
 		require.NoError(t, c.begin(op.Command{Kind: op.Open}, &call{cmd: Command{Op: Open}, opens: &opening{id: 7, ops: MayRead}, to: slow}))
 		c.send()
-		r.status(id(r.receives(wire.TypeOpenReq)), wire.Status{Code: wire.Code(op.RemoteAuth), Reason: wire.Reason(op.BadKey)}, 0)
+		r.status(id(r.receives(wire.TypeOpenReq)), wire.Status{Code: op.RemoteAuth, Reason: op.BadKey}, 0)
 		<-slow.entered
 		time.Sleep(300 * time.Millisecond)
 		begun := time.Now()

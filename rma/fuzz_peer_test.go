@@ -11,6 +11,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -40,7 +41,7 @@ type hostilePeer struct {
 
 // A knownOp is an operation that one side has asked for.
 type knownOp struct {
-	id          wire.OpID
+	id          op.ID
 	region, off uint64
 	length, tag uint32 // of the sink that the other side has lent
 	salt        [16]byte
@@ -109,9 +110,9 @@ func (h *hostilePeer) someOp() knownOp {
 }
 
 // newID is the ID of a new operation.
-func (h *hostilePeer) newID() wire.OpID {
+func (h *hostilePeer) newID() op.ID {
 	h.last++
-	return wire.NewOpID(uint16(h.byte()%8), 100+h.last)
+	return op.NewID(uint16(h.byte()%8), 100+h.last)
 }
 
 // tag is an STag that the other side has lent, or any.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
@@ -62,7 +63,7 @@ func hostileClient(t *testing.T, in []byte) {
 	}}
 	h.greets()
 	for i, region := range []uint64{readRegion, writeRegion} {
-		h.opens(wire.OpID(1+i), region, 7)
+		h.opens(op.ID(1+i), region, 7)
 		var s [4]*regionkey.Sealer
 		for k := regionkey.Read; k <= regionkey.Manage; k++ {
 			s[k] = h.sealer(k, regionkey.Initiator)

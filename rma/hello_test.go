@@ -12,6 +12,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
@@ -48,7 +49,7 @@ func TestRMA_3_HelloComesFirst(t *testing.T) {
 			go func() {
 				r := w.raw(w.qps[1], w.plan.server.PD, regionkey.Responder)
 				r.receives(wire.TypeHello)
-				m := wire.Status{Code: wire.CodeAuth}
+				m := wire.Status{Code: op.RemoteAuth}
 				r.sends(m.Append(nil, r.header(1), r.out))
 				_, _, err := r.next()
 				answer <- err
@@ -252,7 +253,7 @@ func TestRMA_3_HelloThatIsRefusedWhileTheQPEnds(t *testing.T) {
 		c.armed = c.now.Add(time.Hour)
 		c.greet()
 		r.sends(r.mine.Append(nil, r.header(0), r.out)) // it chooses no suite
-		m := wire.Status{Code: wire.CodeAuth}
+		m := wire.Status{Code: op.RemoteAuth}
 		r.sends(m.Append(nil, r.header(1), r.out))
 		synctest.Wait()
 		require.NoError(t, r.qp.Abort())

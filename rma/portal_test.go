@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
@@ -32,7 +33,7 @@ func TestRMA_29_PortalHasSoManySlots(t *testing.T) {
 		for range 4 {
 			msgs = append(msgs, r.receives(wire.TypeReadReq))
 		}
-		seen := map[wire.OpID]bool{}
+		seen := map[op.ID]bool{}
 		for _, i := range []int{2, 0, 3, 1} {
 			require.False(t, seen[id(msgs[i])], "RMA-30: an ID is never used again")
 			seen[id(msgs[i])] = true

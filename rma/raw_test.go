@@ -64,7 +64,7 @@ func (w *pair) raw(qp *iwarp.QP, pd *iwarp.PD, side uint8) *raw {
 }
 
 // header is that of the next message.
-func (r *raw) header(id wire.OpID) wire.Header {
+func (r *raw) header(id op.ID) wire.Header {
 	r.ctr++
 	return wire.Header{Ctr: r.ctr - 1, Op: id}
 }
@@ -117,7 +117,7 @@ func (r *raw) greets() {
 }
 
 // opens opens a region.
-func (r *raw) opens(id wire.OpID, region uint64, ops wire.Ops) {
+func (r *raw) opens(id op.ID, region uint64, ops wire.Ops) {
 	r.Helper()
 	q := wire.OpenReq{Region: region, Instance: r.mine.Instance, Ops: ops}
 	r.sends(q.Append(nil, r.header(id), r.out))

@@ -50,7 +50,7 @@ type said struct {
 
 // operation gives a message to the machine of its role.
 func (c *conn) operation(msg []byte, h wire.Header, wc *iwarp.WC) {
-	m := op.Message{Type: op.Type(h.Type), Op: op.ID(h.Op), Class: op.Class(h.Class), Invalidated: c.leases.role(wc.STag, op.ID(h.Op))}
+	m := op.Message{Type: op.Type(h.Type), Op: h.Op, Class: h.Class, Invalidated: c.leases.role(wc.STag, h.Op)}
 	c.said = said{}
 	if err := c.parse(msg, &m); err != nil {
 		c.refuse(err)
@@ -112,7 +112,7 @@ func (c *conn) parseAnswer(msg []byte, m *op.Message) error {
 	default:
 		var b wire.Status
 		err := b.Parse(msg)
-		m.Code, m.Reason, m.RetryAfter = uint16(b.Code), op.Reason(b.Reason), b.RetryAfter
+		m.Code, m.Reason, m.RetryAfter = uint16(b.Code), b.Reason, b.RetryAfter
 		return err
 	}
 }

@@ -264,7 +264,7 @@ func TestRMA_34_37_EpochThatWasNotOpened(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, suite0())
 		_, tag := r.sink(16)
-		read := func(id wire.OpID, e regionkey.Epoch) {
+		read := func(id op.ID, e regionkey.Epoch) {
 			r.reads(id, wire.ReadReq{Region: regionID, Epoch: e, Length: 0, SinkSTag: uint32(tag), TTL: time.Second}, nil)
 		}
 		_, err := w.region.Rekey(t.Context(), nil, time.Second)
@@ -277,7 +277,7 @@ func TestRMA_34_37_EpochThatWasNotOpened(t *testing.T) {
 		r.opens(4, regionID, wire.OpRead)
 		for id, e := range []regionkey.Epoch{1, 2} {
 			_, tag = r.sink(16)
-			read(wire.OpID(5+id), e)
+			read(op.ID(5+id), e)
 			r.receives(wire.TypeReadDone)
 		}
 		time.Sleep(time.Second)

@@ -25,7 +25,7 @@ func (c *conn) header(id op.ID, class op.Class) (wire.Header, bool) {
 		c.end(err)
 		return wire.Header{}, false
 	}
-	return wire.Header{Class: uint8(class), Ctr: ctr, Op: wire.OpID(id)}, c.stage < failing
+	return wire.Header{Class: class, Ctr: ctr, Op: id}, c.stage < failing
 }
 
 // sends is a work request for a message.
@@ -68,7 +68,7 @@ func (c *conn) sendStatus(a *op.Action, region uint64, epoch regionkey.Epoch, ta
 	if !ok {
 		return
 	}
-	m := wire.Status{Code: wire.Code(a.Outcome), Reason: wire.Reason(a.Reason), Region: region, RetryAfter: a.RetryAfter}
+	m := wire.Status{Code: a.Outcome, Reason: a.Reason, Region: region, RetryAfter: a.RetryAfter}
 	if a.Outcome == op.RemoteAuth && a.Reason == op.StaleEpoch {
 		m.Epoch = epoch
 	}

@@ -48,7 +48,7 @@ func (r *raw) sink(n int) (mem []byte, tag stag.STag) {
 }
 
 // reads sends a READ_REQ.
-func (r *raw) reads(id wire.OpID, q wire.ReadReq, s *regionkey.Sealer) {
+func (r *raw) reads(id op.ID, q wire.ReadReq, s *regionkey.Sealer) {
 	r.Helper()
 	r.sends(q.Append(nil, r.header(id), r.out, s))
 }
@@ -182,7 +182,7 @@ func TestRMA_9_WhatIsNotAllowedIsNotToldApart(t *testing.T) {
 					{Region: 4, Epoch: 77, Length: 8},
 				} {
 					s := r.sealer(regionkey.Read, regionkey.Initiator)
-					r.sends(q.Append(nil, r.header(wire.OpID(2+i)), r.out, s))
+					r.sends(q.Append(nil, r.header(op.ID(2+i)), r.out, s))
 					msg := r.receives(wire.TypeStatus)
 					clear(msg[8:24])         // ctr and opID
 					clear(msg[32:40])        // the region, as the client has said it
@@ -194,7 +194,7 @@ func TestRMA_9_WhatIsNotAllowedIsNotToldApart(t *testing.T) {
 				}
 				for i, region := range []uint64{3, 2} { // unknown; nothing that may be granted
 					q := wire.OpenReq{Region: region, Instance: r.mine.Instance, Ops: wire.OpManage}
-					r.sends(q.Append(nil, r.header(wire.OpID(10+i)), r.out))
+					r.sends(q.Append(nil, r.header(op.ID(10+i)), r.out))
 					r.wantStatus(op.RemoteAuth, op.BadKey)
 				}
 				q := wire.OpenReq{Region: 2, Instance: [16]byte{9}, Ops: wire.OpRead} // of another instance
@@ -220,7 +220,7 @@ func TestRMA_9_RightsAreThoseOfTheConnection(t *testing.T) {
 		r.opens(1, regionID, wire.OpRead|wire.OpWrite)
 		require.Equal(t, wire.OpRead, r.rep.Ops, "what the server grants")
 		r.rep.Keys = before.rep.Keys
-		write := func(id wire.OpID) {
+		write := func(id op.ID) {
 			q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 16}
 			r.sends(q.Append(nil, r.header(id), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
 			r.wantStatus(op.RemoteAuth, op.BadKey)
@@ -299,7 +299,7 @@ func TestRMA_12_BlobIsThereBeforeItsMessage(t *testing.T) {
 }
 
 // pulls asks to write n octets, and returns the PULL.
-func (r *raw) pulls(id wire.OpID, n int) (m wire.Pull) {
+func (r *raw) pulls(id op.ID, n int) (m wire.Pull) {
 	r.Helper()
 	q := wire.WriteReq{Region: regionID, Epoch: 1, Length: uint32(n)}
 	r.sends(q.Append(nil, r.header(id), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
@@ -308,7 +308,7 @@ func (r *raw) pulls(id wire.OpID, n int) (m wire.Pull) {
 }
 
 // answers writes a blob and sends DATA. change may change the blob and what it is sealed for.
-func (r *raw) answers(id wire.OpID, pull wire.Pull, plain []byte, a regionkey.AAD, change func(blob []byte)) {
+func (r *raw) answers(id op.ID, pull wire.Pull, plain []byte, a regionkey.AAD, change func(blob []byte)) {
 	r.Helper()
 	a.OpID, a.Op, a.Dir, a.Suite, a.Region, a.Epoch, a.Length = uint64(id), regionkey.Write, regionkey.Initiator, r.suite, regionID, 1, uint32(len(plain))
 	blob := r.sealer(regionkey.Write, regionkey.Initiator).Seal(nil, plain, a.DataCtr, a.Append(nil))
@@ -331,7 +331,7 @@ func TestRMA_15_SaltIsFreshAndSealed(t *testing.T) {
 		want := octets('a', 16)
 		seen := map[[16]byte]bool{}
 		ctr := uint64(0)
-		fails := func(id wire.OpID, salt func(*regionkey.AAD), change func([]byte)) {
+		fails := func(id op.ID, salt func(*regionkey.AAD), change func([]byte)) {
 			t.Helper()
 			pull := r.pulls(id, 16)
 			require.False(t, seen[pull.Salt])
@@ -348,7 +348,7 @@ func TestRMA_15_SaltIsFreshAndSealed(t *testing.T) {
 		fails(2, func(a *regionkey.AAD) { a.Salt[0] ^= 1 }, nil)
 		fails(3, func(a *regionkey.AAD) { a.Offset = 1 }, nil)
 		for i := range 32 {
-			fails(wire.OpID(4+i), nil, func(b []byte) { b[i] ^= 0x40 })
+			fails(op.ID(4+i), nil, func(b []byte) { b[i] ^= 0x40 })
 		}
 		pull := r.pulls(99, 16)
 		r.answers(99, pull, want, regionkey.AAD{Salt: pull.Salt, DataCtr: ctr}, nil)
@@ -396,7 +396,7 @@ func TestRMA_42_FloodOfWrongKeys(t *testing.T) {
 		n := 0
 		for ; n < 100; n++ {
 			q := wire.WriteReq{Region: 77, Epoch: 1, Length: 16}
-			r.sends(q.Append(nil, r.header(wire.OpID(n+2)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
+			r.sends(q.Append(nil, r.header(op.ID(n+2)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
 			if _, _, err := r.next(); err != nil {
 				break
 			}
@@ -418,7 +418,7 @@ func TestRMA_42_MoreRequestsThanCredits(t *testing.T) {
 		w, r := plays(t, plan{server: ServerConfig{Depth: 4}})
 		for i := range 5 {
 			q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 16}
-			r.sends(q.Append(nil, r.header(wire.OpID(i+2)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
+			r.sends(q.Append(nil, r.header(op.ID(i+2)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
 		}
 		r.wantEnd(w, "more requests than the peer has credits")
 		w.wantNothingLeft()
@@ -520,7 +520,7 @@ func unserved(t *testing.T, p plan) (w *pair, c *conn, r *raw, has func(n int)) 
 func (r *raw) wrong(id int) {
 	r.Helper()
 	q := wire.WriteReq{Region: 77, Epoch: 1, Length: 16}
-	r.sends(q.Append(nil, r.header(wire.OpID(id)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
+	r.sends(q.Append(nil, r.header(op.ID(id)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
 }
 
 // TestRMA_42_FloodOfRequests: between those of a peer that sends more and more, others get the lock of the connection,

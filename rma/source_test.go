@@ -10,6 +10,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -18,7 +19,7 @@ import (
 func suite0() plan { return suites()["suite 0"] }
 
 // source posts a write whose octets the server reads itself.
-func source(t *testing.T, r *raw, h *Handle, p *Portal) (id_ wire.OpID, q wire.WriteReq) {
+func source(t *testing.T, r *raw, h *Handle, p *Portal) (id_ op.ID, q wire.WriteReq) {
 	t.Helper()
 	posts(t, p, Command{Op: Write, Handle: h, Buf: octets(1, 16)})
 	msg := r.receives(wire.TypeWriteReq)
@@ -28,7 +29,7 @@ func source(t *testing.T, r *raw, h *Handle, p *Portal) (id_ wire.OpID, q wire.W
 }
 
 // pullsSource sends a PULL that names no sink, and reads the source.
-func (r *raw) pullsSource(id wire.OpID, q wire.WriteReq, salt byte) ([]byte, error) {
+func (r *raw) pullsSource(id op.ID, q wire.WriteReq, salt byte) ([]byte, error) {
 	pull := wire.Pull{Salt: [16]byte{salt}, Length: q.Length, Timeout: 300 * time.Millisecond}
 	r.sends(pull.Append(nil, r.header(id), r.out))
 	from := iwarp.RemoteBuffer{STag: stag.STag(q.SourceSTag), TO: q.SourceTO, Len: q.Length}
@@ -37,7 +38,7 @@ func (r *raw) pullsSource(id wire.OpID, q wire.WriteReq, salt byte) ([]byte, err
 }
 
 // finishesSource sends WRITE_DONE, which invalidates the source.
-func (r *raw) finishesSource(id wire.OpID, q wire.WriteReq, salt byte) {
+func (r *raw) finishesSource(id op.ID, q wire.WriteReq, salt byte) {
 	m := wire.WriteDone{Salt: [16]byte{salt}, Length: q.Length, Epoch: 1}
 	msg := m.Append(nil, r.header(id), r.out)
 	copy(r.mem, msg)
@@ -117,7 +118,7 @@ func TestRMA_19_37_PullThatIsNotHeard(t *testing.T) {
 		id, q := source(t, r, h, p)
 		c := w.client.c
 		c.mu.Lock() // the goroutine of the connection gets no further than this
-		m := wire.Status{Code: wire.CodeNACK}
+		m := wire.Status{Code: op.NACK}
 		r.sends(m.Append(nil, wire.Header{Ctr: 99, Op: id}, r.out)) // for this it ends the connection
 		got, err := r.pullsSource(id, q, 1)
 		require.NoError(t, err)
@@ -133,7 +134,7 @@ func TestRMA_19_37_PullThatIsNotHeard(t *testing.T) {
 }
 
 // finishesLate sends WRITE_DONE for a source that is invalid.
-func (r *raw) finishesLate(id wire.OpID, salt byte) {
+func (r *raw) finishesLate(id op.ID, salt byte) {
 	m := wire.WriteDone{Salt: [16]byte{salt}, Length: 16, Epoch: 1}
 	r.sends(m.Append(nil, r.header(id), r.out))
 }

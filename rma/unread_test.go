@@ -34,7 +34,7 @@ func (r *raw) posts(msg []byte) {
 func (r *raw) takesNothing(t *testing.T, h *Handle, p *Portal, size int) (s *stuck, writes int) {
 	t.Helper()
 	s, sink := r.sinkThatStalls(size + regionkey.TagSize)
-	var asked []wire.OpID
+	var asked []op.ID
 	for range 6 {
 		posts(t, p, Command{Op: Write, Handle: h, Buf: make([]byte, size)})
 		asked = append(asked, id(r.receives(wire.TypeWriteReq)))
@@ -126,7 +126,7 @@ func TestRMA_24_PullThatLeavesLate(t *testing.T) {
 		r.opens(1, regionID, wire.OpRead|wire.OpWrite)
 		s, stalls := r.sinkThatStalls(size)
 		to := uint32(stalls.STag)
-		for i := range wire.OpID(6) { // more than there is room for on the way
+		for i := range op.ID(6) { // more than there is room for on the way
 			m := wire.ReadReq{Region: regionID, Epoch: 1, Length: size, SinkSTag: to, TTL: time.Second}
 			r.posts(m.Append(nil, r.header(2+i), r.out, nil))
 			_, next := r.sink(size)
@@ -166,7 +166,7 @@ func TestRMA_42_MemoryOfClientsThatDoNotRead(t *testing.T) {
 		r.opens(1, regionID, wire.OpRead)
 		s, sink := r.sinkThatStalls(4096 + regionkey.TagSize)
 		read := r.sealer(regionkey.Read, regionkey.Initiator)
-		for i := range wire.OpID(2 * reads) {
+		for i := range op.ID(2 * reads) {
 			m := wire.ReadReq{Region: regionID, Epoch: 1, Length: 4096, SinkSTag: uint32(sink.STag), SinkTO: sink.TO, TTL: time.Second}
 			r.posts(m.Append(nil, r.header(2+i), r.out, read))
 		}
@@ -200,12 +200,12 @@ func TestRMA_24_39_ClientThatDoesNotRead(t *testing.T) {
 		r.opens(1, regionID, wire.OpRead|wire.OpWrite)
 		s, sink := r.sinkThatStalls(size + regionkey.TagSize)
 		read, write := r.sealer(regionkey.Read, regionkey.Initiator), r.sealer(regionkey.Write, regionkey.Initiator)
-		for i := range wire.OpID(6) { // more than there is room for on the way
+		for i := range op.ID(6) { // more than there is room for on the way
 			m := wire.ReadReq{Region: regionID, Epoch: 1, Length: size, SinkSTag: uint32(sink.STag), SinkTO: sink.TO, TTL: time.Second}
 			r.posts(m.Append(nil, r.header(2+i), r.out, read))
 		}
 		s.wait()
-		for i := range wire.OpID(4) {
+		for i := range op.ID(4) {
 			m := wire.WriteReq{Region: regionID, Epoch: 1, Length: size}
 			r.posts(m.Append(nil, r.header(8+i), r.out, write))
 		}
@@ -235,12 +235,12 @@ func TestRMA_42_SinksOfClientsThatDoNotRead(t *testing.T) {
 		m := wire.ReadReq{Region: regionID, Epoch: 1, Length: 16, SinkSTag: uint32(stalls.STag), SinkTO: stalls.TO, TTL: time.Second}
 		r.posts(m.Append(nil, r.header(2), r.out, read))
 		s.wait()
-		for i := range wire.OpID(900) { // more answers than there is room for on the way
+		for i := range op.ID(900) { // more answers than there is room for on the way
 			q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 16, Offset: 1 << 40}
 			r.posts(q.Append(nil, r.header(3+i), r.out, write))
 			synctest.Wait()
 		}
-		for i := range wire.OpID(sinks) {
+		for i := range op.ID(sinks) {
 			q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 4096}
 			r.posts(q.Append(nil, r.header(1000+i), r.out, write))
 		}

@@ -23,7 +23,7 @@ func fixed(t *testing.T, n int64) *Solicitor {
 }
 
 // asksToWrite sends a WRITE_REQ.
-func (r *raw) asksToWrite(id wire.OpID, n int) {
+func (r *raw) asksToWrite(id op.ID, n int) {
 	r.Helper()
 	q := wire.WriteReq{Region: regionID, Epoch: 1, Length: uint32(n)}
 	r.sends(q.Append(nil, r.header(id), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
@@ -73,7 +73,7 @@ func TestRMA_17_QueueIsThatOfAllConnections(t *testing.T) {
 		synctest.Wait()
 		s.asksToWrite(2, 4096)
 		refusal := s.wantStatus(op.NACK, op.QueueFull)
-		require.Equal(t, w.server.cfg.Dispatch[wire.ClassLatency], refusal.RetryAfter, "a hint when to try again")
+		require.Equal(t, w.server.cfg.Dispatch[op.Latency], refusal.RetryAfter, "a hint when to try again")
 		r.wantStatus(op.NACK, op.NoWindow)
 		s.asksToWrite(3, 4096)
 		s.wantStatus(op.NACK, op.NoWindow)
@@ -220,11 +220,11 @@ func TestRMA_42_WritesBeyondTheScratchAreRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const room = 3
 		w, r := plays(t, plan{server: ServerConfig{ScratchLimit: room * (4096 + regionkey.TagSize)}})
-		for i := range wire.OpID(room) {
+		for i := range op.ID(room) {
 			r.asksToWrite(2+i, 4096)
 			r.receives(wire.TypePull)
 		}
-		for i := range wire.OpID(2) {
+		for i := range op.ID(2) {
 			r.asksToWrite(2+room+i, 4096)
 			r.wantStatus(op.NACK, op.QueueFull)
 		}

@@ -94,7 +94,7 @@ var table = map[string]rule{
 	// function.
 	"regionkey": {ours: []string{"internal"}},
 	// The messages of these operations, as octets.
-	"rma/internal/wire": {ours: []string{"regionkey"}},
+	"rma/internal/wire": {ours: []string{"regionkey", "rma/internal/op"}},
 
 	// One-sided operations, on the verbs. Identity and keys of a connection come through the verbs too.
 	"rma": {

@@ -77,6 +77,14 @@ func TestRMA_38_EachMessageHasOneRole(t *testing.T) {
 	}
 }
 
+func TestRMA_2_OperationIDs(t *testing.T) {
+	require.Equal(t, ID(0x0005000000000009), NewID(5, 9))
+	id := NewID(0xffff, 1<<48-1)
+	require.EqualValues(t, 0xffff, id.Slot())
+	require.Equal(t, uint64(1<<48-1), id.Sequence())
+	require.EqualValues(t, 1, NewID(0, 1<<48|1), "a sequence number does not get into the slot")
+}
+
 // TestRMA_26_ClockDoesNotGoBackwards: callers read it before they take the lock.
 func TestRMA_26_ClockDoesNotGoBackwards(t *testing.T) {
 	c := newClock(epoch)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
 const (
@@ -79,35 +80,12 @@ func (t Type) String() string {
 // Size is how long messages of the type are, which must be one of those above.
 func (t Type) Size() int { return layouts[t].size }
 
-// Classes of operations.
-const (
-	ClassLatency uint8 = iota
-	ClassBulk
-)
-
-// An OpID names an operation on a connection. It is never used again.
-type OpID uint64
-
-// maxSequence is the largest sequence number of an OpID.
-const maxSequence = 1<<48 - 1
-
-// NewOpID makes the name of the operation of a slot. The sequence number has 48 bits.
-func NewOpID(slot uint16, sequence uint64) OpID {
-	return OpID(uint64(slot)<<48 | sequence&maxSequence)
-}
-
-// Slot is the slot of the operation.
-func (o OpID) Slot() uint16 { return uint16(o >> 48) }
-
-// Sequence is the sequence number of the operation.
-func (o OpID) Sequence() uint64 { return uint64(o) & maxSequence }
-
 // A Header is what each message begins with.
 type Header struct {
 	Type  Type // Append sets it
-	Class uint8
+	Class op.Class
 	Ctr   uint64 // number of the message
-	Op    OpID   // 0 in a HELLO, and in no other message
+	Op    op.ID  // 0 in a HELLO, and in no other message
 }
 
 // begin appends a message that is zero but for its header. It returns everything, and the
@@ -118,7 +96,7 @@ func begin(dst []byte, t Type, h Header) (all, msg []byte) {
 	all = dst[:len(dst)+n]
 	msg = all[len(dst):]
 	clear(msg)
-	msg[0], msg[1], msg[2] = version, uint8(t), h.Class
+	msg[0], msg[1], msg[2] = version, uint8(t), uint8(h.Class)
 	binary.BigEndian.PutUint16(msg[4:], uint16(n))
 	binary.BigEndian.PutUint64(msg[8:], h.Ctr)
 	binary.BigEndian.PutUint64(msg[16:], uint64(h.Op))
@@ -131,8 +109,8 @@ func parseHeader(msg []byte) (h Header, err error) {
 		return h, malformed("%d octets, fewer than a header", len(msg))
 	}
 	h = Header{
-		Type: Type(msg[1]), Class: msg[2],
-		Ctr: binary.BigEndian.Uint64(msg[8:]), Op: OpID(binary.BigEndian.Uint64(msg[16:])),
+		Type: Type(msg[1]), Class: op.Class(msg[2]),
+		Ctr: binary.BigEndian.Uint64(msg[8:]), Op: op.ID(binary.BigEndian.Uint64(msg[16:])),
 	}
 	n := int(binary.BigEndian.Uint16(msg[4:]))
 	switch {
@@ -142,7 +120,7 @@ func parseHeader(msg []byte) (h Header, err error) {
 		return h, malformed("%v", h.Type)
 	case len(msg) != h.Type.Size(), len(msg) != n:
 		return h, malformed("a %v of %d octets that says %d, where %d are right", h.Type, len(msg), n, h.Type.Size())
-	case h.Class > ClassBulk:
+	case h.Class > op.Bulk:
 		return h, malformed("a %v of class %d", h.Type, h.Class)
 	case (h.Op == 0) != (h.Type == TypeHello):
 		return h, malformed("a %v for operation %d", h.Type, h.Op)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
 // octets is n octets that count up from a first one.
@@ -132,10 +133,10 @@ func samples(t testing.TB) []*sample {
 	pull := &Pull{Salt: [16]byte(octets(0xd0, 16)), SinkSTag: 0x12345601, Length: 16, Timeout: 500 * time.Millisecond}
 	data := &Data{DataCtr: 0, Length: 16}
 	writeDone := &WriteDone{Salt: [16]byte(octets(0xd0, 16)), Length: 16, Epoch: 3}
-	status := &Status{Code: CodeAuth, Reason: ReasonStaleEpoch, Region: vectorRegion, Epoch: 4}
+	status := &Status{Code: op.RemoteAuth, Reason: op.StaleEpoch, Region: vectorRegion, Epoch: 4}
 	rekeyReq := &RekeyReq{Region: vectorRegion, Epoch: 3, Grace: 1500 * time.Millisecond, Next: 4, Secret: regionkey.Key(octets(0x60, 32))}
 	rekeyDone := &RekeyDone{Region: vectorRegion, Epoch: 4}
-	read, write, rekey := NewOpID(5, 9), NewOpID(6, 10), NewOpID(7, 11)
+	read, write, rekey := op.NewID(5, 9), op.NewID(6, 10), op.NewID(7, 11)
 	return []*sample{
 		{name: "HELLO", body: hello, append: plain(hello.Append)},
 		{name: "OPEN_REQ", header: Header{Ctr: 1, Op: 1}, body: openReq, append: plain(openReq.Append)},
@@ -149,15 +150,15 @@ func samples(t testing.TB) []*sample {
 		},
 		{name: "READ_DONE", header: Header{Ctr: 3, Op: read}, body: readDone, append: plain(readDone.Append), wire: vectorReadDone, server: true},
 		{
-			name: "WRITE_REQ", header: Header{Class: ClassBulk, Ctr: 3, Op: write}, body: writeReq, wire: vectorWriteReq,
+			name: "WRITE_REQ", header: Header{Class: op.Bulk, Ctr: 3, Op: write}, body: writeReq, wire: vectorWriteReq,
 			append: func(dst []byte, h Header, c *regionkey.Control, k *vectorKeys) []byte {
 				return writeReq.Append(dst, h, c, k.writes)
 			},
 			inner: func(k *vectorKeys) *regionkey.Sealer { return k.writes },
 		},
-		{name: "PULL", header: Header{Class: ClassBulk, Ctr: 4, Op: write}, body: pull, append: plain(pull.Append), wire: vectorPull, server: true},
-		{name: "DATA", header: Header{Class: ClassBulk, Ctr: 4, Op: write}, body: data, append: plain(data.Append), wire: vectorData},
-		{name: "WRITE_DONE", header: Header{Class: ClassBulk, Ctr: 5, Op: write}, body: writeDone, append: plain(writeDone.Append), wire: vectorWriteDone, server: true},
+		{name: "PULL", header: Header{Class: op.Bulk, Ctr: 4, Op: write}, body: pull, append: plain(pull.Append), wire: vectorPull, server: true},
+		{name: "DATA", header: Header{Class: op.Bulk, Ctr: 4, Op: write}, body: data, append: plain(data.Append), wire: vectorData},
+		{name: "WRITE_DONE", header: Header{Class: op.Bulk, Ctr: 5, Op: write}, body: writeDone, append: plain(writeDone.Append), wire: vectorWriteDone, server: true},
 		{name: "STATUS", header: Header{Ctr: 6, Op: read}, body: status, append: plain(status.Append), wire: vectorStatus, server: true},
 		{
 			name: "REKEY_REQ", header: Header{Ctr: 7, Op: rekey}, body: rekeyReq,

@@ -5,43 +5,13 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
-// A Code is why an operation failed. The numbers between are of outcomes that are not sent; a
-// code that is unknown is a failure like CodeError.
-type Code uint16
-
-// The codes.
-const (
-	CodeAuth     Code = 1
-	CodeNACK     Code = 2
-	CodeBounds   Code = 5
-	CodeError    Code = 6
-	CodeConflict Code = 7
-)
-
-// A Reason says more about a code.
-type Reason uint16
-
-// The reasons of CodeAuth.
-const (
-	ReasonStaleEpoch Reason = 1 + iota
-	ReasonBadKey
-	ReasonBadData
-)
-
-// The reasons of CodeNACK.
-const (
-	ReasonQueue Reason = 1 + iota
-	ReasonWindow
-	ReasonTooLate
-	ReasonClosing
-)
-
-// A Status ends an operation that failed.
+// A Status ends an operation that failed. A Code that is unknown, or of a local outcome, is not refused.
 type Status struct {
-	Code       Code
-	Reason     Reason
+	Code       op.Outcome
+	Reason     op.Reason
 	RetryAfter time.Duration
 	Region     uint64
 	// Epoch is the current one; 0 unless the client holds a key of an older one.
@@ -66,8 +36,8 @@ func (m *Status) Parse(msg []byte) error {
 		return err
 	}
 	*m = Status{
-		Code:       Code(binary.BigEndian.Uint16(msg[24:])),
-		Reason:     Reason(binary.BigEndian.Uint16(msg[26:])),
+		Code:       op.Outcome(binary.BigEndian.Uint16(msg[24:])),
+		Reason:     op.Reason(binary.BigEndian.Uint16(msg[26:])),
 		RetryAfter: count(msg[28:], time.Microsecond),
 		Region:     binary.BigEndian.Uint64(msg[32:]),
 		Epoch:      regionkey.Epoch(binary.BigEndian.Uint32(msg[40:])),

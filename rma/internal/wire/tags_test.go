@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
 func TestRMA_6_EachBitOfAMessage(t *testing.T) {
@@ -116,8 +117,8 @@ func TestRMA_9_NoKeyLooksLikeAWrongOne(t *testing.T) {
 	require.ErrorIs(t, CheckInner(plain, Suite0, nil), ErrInner)
 
 	// The answers have one length, whatever the reason.
-	a := (&Status{Code: CodeAuth, Reason: ReasonBadKey, Region: 1}).Append(nil, Header{Op: 1}, k.server)
-	b := (&Status{Code: CodeAuth, Reason: ReasonStaleEpoch, Region: 2, Epoch: 9}).Append(nil, Header{Op: 1}, k.server)
+	a := (&Status{Code: op.RemoteAuth, Reason: op.BadKey, Region: 1}).Append(nil, Header{Op: 1}, k.server)
+	b := (&Status{Code: op.RemoteAuth, Reason: op.StaleEpoch, Region: 2, Epoch: 9}).Append(nil, Header{Op: 1}, k.server)
 	require.Len(t, a, len(b))
 }
 

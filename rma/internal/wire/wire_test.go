@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
 // openAndParse does what a receiver does with a message.
@@ -265,13 +266,7 @@ func TestLeastGuardIsRight(t *testing.T) {
 	}
 }
 
-func TestRMA_2_OperationIDs(t *testing.T) {
-	id := NewOpID(5, 9)
-	require.Equal(t, OpID(0x0005000000000009), id)
-	id = NewOpID(0xffff, 1<<48-1)
-	require.EqualValues(t, 0xffff, id.Slot())
-	require.Equal(t, uint64(1<<48-1), id.Sequence())
-	require.EqualValues(t, 1, NewOpID(0, 1<<48|1), "a sequence number does not get into the slot")
+func TestRMA_2_KindsOfOperations(t *testing.T) {
 	require.Equal(t, OpRead, OpsOf(regionkey.Read))
 	require.Equal(t, OpWrite, OpsOf(regionkey.Write))
 	require.Equal(t, OpManage, OpsOf(regionkey.Manage))
@@ -289,7 +284,7 @@ func TestMessagesAllocateNothing(t *testing.T) {
 	read, done := &ReadReq{Epoch: 1}, &ReadDone{Epoch: 1}
 	write, pull := &WriteReq{Epoch: 1}, &Pull{SinkSTag: 1, Timeout: time.Second}
 	data, written := &Data{}, &WriteDone{Epoch: 1}
-	status, rekey, rekeyed := &Status{Code: CodeNACK}, &RekeyReq{Epoch: 1}, &RekeyDone{Epoch: 1}
+	status, rekey, rekeyed := &Status{Code: op.NACK}, &RekeyReq{Epoch: 1}, &RekeyDone{Epoch: 1}
 	for name, step := range map[string]func(c *regionkey.Control) error{
 		"OPEN_REQ":   func(c *regionkey.Control) error { buffer = open.Append(buffer[:0], h, c); return nil },
 		"OPEN_REP":   func(c *regionkey.Control) error { buffer = rep.Append(buffer[:0], h, c); return nil },
