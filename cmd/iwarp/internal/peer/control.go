@@ -79,7 +79,7 @@ func (r *Control) Close() error { return r.c.Close() }
 
 // ServeControl announces where it listens, and carries out the orders of the parent process until that leaves. Other processes
 // of the host can connect too, also those of other users; orders name files, for example.
-func ServeControl(ctx context.Context, stdin io.Reader, stdout io.Writer, do func(ctx context.Context, line []byte) (any, error)) error {
+func ServeControl[Order, Result any](ctx context.Context, stdin io.Reader, stdout io.Writer, do func(context.Context, *Order) (Result, error)) error {
 	in := bufio.NewReader(stdin)
 	secret, err := in.ReadString('\n')
 	if err != nil {
@@ -112,7 +112,11 @@ func ServeControl(ctx context.Context, stdin io.Reader, stdout io.Writer, do fun
 			continue
 		}
 		var a answer
-		if a.Result, err = do(ctx, in.Bytes()); err != nil {
+		var o Order
+		if err = json.Unmarshal(in.Bytes(), &o); err == nil {
+			a.Result, err = do(ctx, &o)
+		}
+		if err != nil {
 			a.Error = err.Error()
 		}
 		if err := out.Encode(a); err != nil {

@@ -18,8 +18,8 @@ func TestOrdersOfOtherProcesses(t *testing.T) {
 	orders := make(chan string, 10)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- ServeControl(t.Context(), stdin, stdout, func(_ context.Context, line []byte) (any, error) {
-			orders <- string(line)
+		ended <- ServeControl(t.Context(), stdin, stdout, func(_ context.Context, order *string) (string, error) {
+			orders <- *order
 			return "done", nil
 		})
 	}()
@@ -47,12 +47,12 @@ func TestOrdersOfOtherProcesses(t *testing.T) {
 	require.Equal(t, "done", result)
 	require.NoError(t, r.Close())
 	require.NoError(t, <-ended)
-	require.Equal(t, "\"the parent's\"", <-orders)
+	require.Equal(t, "the parent's", <-orders)
 	require.Empty(t, orders)
 	require.NoError(t, toStdin.Close())
 }
 
 // TestParentThatLeavesAtOnce: nothing is served.
 func TestParentThatLeavesAtOnce(t *testing.T) {
-	require.ErrorIs(t, ServeControl(t.Context(), strings.NewReader(""), io.Discard, nil), io.EOF)
+	require.ErrorIs(t, ServeControl[string, string](t.Context(), strings.NewReader(""), io.Discard, nil), io.EOF)
 }

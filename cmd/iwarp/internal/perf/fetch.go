@@ -3,7 +3,8 @@ package perf
 import (
 	"context"
 	"errors"
-	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
 // A fetcher gets one block of the server into dst, which it fills.
@@ -57,16 +58,7 @@ func (k *fetchWorker) fetch() error {
 }
 
 func (k *fetchWorker) timed(n int, times []int64) ([]int64, error) {
-	last := time.Now()
-	for range n {
-		if err := k.get(context.Background(), k.dst); err != nil {
-			return times, err
-		}
-		now := time.Now()
-		times = append(times, int64(now.Sub(last)))
-		last = now
-	}
-	return times, nil
+	return stats.Times(n, times, func(int) error { return k.get(context.Background(), k.dst) })
 }
 
 func (d *fetchDriver) close() error { return d.release() }

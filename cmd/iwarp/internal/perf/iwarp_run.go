@@ -3,9 +3,9 @@ package perf
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
 // lastID marks the work request that ends a run.
@@ -137,19 +137,12 @@ func (e *rdmaEnd) converse(n int, times []int64) ([]int64, error) {
 		wait = iwarp.OpRecv
 		e.sends[0].Flags = iwarp.Unsignaled
 	}
-	last := time.Now()
-	for range n {
+	return stats.Times(n, times, func(int) error {
 		if err := e.qp.PostSend(e.sends[:1]...); err != nil {
-			return times, err
+			return err
 		}
-		if err := e.await(wait); err != nil {
-			return times, err
-		}
-		now := time.Now()
-		times = append(times, int64(now.Sub(last)))
-		last = now
-	}
-	return times, nil
+		return e.await(wait)
+	})
 }
 
 // answer is the server of Sends and Immediates: it posts every receive again, answers

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
 // A requestDriver is the client of the reqresp baseline.
@@ -125,17 +125,10 @@ func (e *requester) answer(i int) error {
 
 // timed times n requests and their answers, one after the other.
 func (e *requester) timed(n int, times []int64) ([]int64, error) {
-	last := time.Now()
-	for i := range n {
+	return stats.Times(n, times, func(i int) error {
 		if err := e.post(i, 1); err != nil {
-			return times, err
+			return err
 		}
-		if err := e.answer(i); err != nil {
-			return times, err
-		}
-		now := time.Now()
-		times = append(times, int64(now.Sub(last)))
-		last = now
-	}
-	return times, nil
+		return e.answer(i)
+	})
 }

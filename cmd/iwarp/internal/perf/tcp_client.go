@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
 // The sizes of one call among which the tcp baseline takes the best.
@@ -120,19 +121,13 @@ func (e *tcpEnd) converse(o *order, pingpong bool, times []int64) ([]int64, erro
 	if err := o.write(e.c, e.scratch[:]); err != nil {
 		return times, err
 	}
-	last := time.Now()
-	for range o.count {
+	return stats.Times(int(o.count), times, func(int) error {
 		if _, err := e.c.Write(out); err != nil {
-			return times, err
+			return err
 		}
-		if _, err := io.ReadFull(e.c, e.in[:o.size]); err != nil {
-			return times, err
-		}
-		now := time.Now()
-		times = append(times, int64(now.Sub(last)))
-		last = now
-	}
-	return times, nil
+		_, err := io.ReadFull(e.c, e.in[:o.size])
+		return err
+	})
 }
 
 func (d *tcpDriver) close() error {

@@ -2,7 +2,6 @@ package rmaperf
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -71,13 +70,7 @@ type listening struct {
 func serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	s := &server{services: make([]*listening, 1)}
 	defer s.close()
-	return peer.ServeControl(ctx, stdin, stdout, func(ctx context.Context, line []byte) (any, error) {
-		var o order
-		if err := json.Unmarshal(line, &o); err != nil {
-			return nil, err
-		}
-		return s.do(ctx, &o)
-	})
+	return peer.ServeControl(ctx, stdin, stdout, s.do)
 }
 
 func (s *server) close() {

@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -154,16 +154,7 @@ func (c *Client) Run(n int) error {
 
 // Timed does n operations, one after the other, and appends the time that each took in nanoseconds.
 func (c *Client) Timed(n int, times []int64) ([]int64, error) {
-	last := time.Now()
-	for range n {
-		if err := c.Run(1); err != nil {
-			return times, err
-		}
-		now := time.Now()
-		times = append(times, int64(now.Sub(last)))
-		last = now
-	}
-	return times, nil
+	return stats.Times(n, times, func(int) error { return c.Run(1) })
 }
 
 // begin adds an operation to what is posted next.

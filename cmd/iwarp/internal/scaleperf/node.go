@@ -2,7 +2,6 @@ package scaleperf
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -134,13 +133,7 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout io.Writer) e
 	default:
 		return cli.Usagef("--kind %q: %s and %s are known", o.kind, kindQP, kindTCP)
 	}
-	return peer.ServeControl(ctx, stdin, stdout, func(ctx context.Context, line []byte) (any, error) {
-		var o order
-		if err := json.Unmarshal(line, &o); err != nil {
-			return nil, err
-		}
-		return s.do(ctx, &o)
-	})
+	return peer.ServeControl(ctx, stdin, stdout, s.do)
 }
 
 func (s *server) do(ctx context.Context, o *order) (r reply, err error) {

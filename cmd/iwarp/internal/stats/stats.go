@@ -1,10 +1,25 @@
-// Package stats computes medians, quantiles and Jain's fairness index for the measurements of cmd/iwarp.
+// Package stats takes times, and computes medians, quantiles and Jain's fairness index, for the measurements of cmd/iwarp.
 package stats
 
 import (
 	"cmp"
 	"slices"
+	"time"
 )
+
+// Times calls op for 0 up to n-1, and appends how long each call took in nanoseconds, up to the first that fails.
+func Times(n int, times []int64, op func(i int) error) ([]int64, error) {
+	last := time.Now()
+	for i := range n {
+		if err := op(i); err != nil {
+			return times, err
+		}
+		now := time.Now()
+		times = append(times, int64(now.Sub(last)))
+		last = now
+	}
+	return times, nil
+}
 
 // Median returns the middle of xs, or what is between the two in the middle; 0 if there are none. It
 // sorts xs.

@@ -2,7 +2,6 @@ package streamperf
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -72,13 +71,7 @@ type server struct{ services []opened } // by number, from 1
 func serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	s := &server{services: make([]opened, 1)}
 	defer s.close()
-	return peer.ServeControl(ctx, stdin, stdout, func(ctx context.Context, line []byte) (any, error) {
-		var o order
-		if err := json.Unmarshal(line, &o); err != nil {
-			return nil, err
-		}
-		return s.do(ctx, &o)
-	})
+	return peer.ServeControl(ctx, stdin, stdout, s.do)
 }
 
 func (s *server) close() {
