@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -199,7 +200,7 @@ func TestIdleConnHoldsNoMemory(t *testing.T) {
 	c = conn(s, Terms{CRC: true})
 	got := &collector{}
 	got.stop = func() bool { return len(got.ulpdus) == 2 }
-	require.NoError(t, receive(c, got))
+	require.NoError(t, placertest.Receive(c, got))
 	require.True(t, c.Arm(func() {}))
 	require.Nil(t, c.in.class, "nothing is held when a waiter leaves")
 }
@@ -212,14 +213,14 @@ func TestAWaiterReadsLittleUntilMuchComes(t *testing.T) {
 	}
 	c, p := conn(s, Terms{CRC: true}), &collector{}
 	p.stop = func() bool { return len(p.ulpdus) >= 3 }
-	require.NoError(t, receive(c, p))
+	require.NoError(t, placertest.Receive(c, p))
 	require.Equal(t, smallBuffer, s.longest)
 
 	for range 100 {
 		s.reads = append(s.reads, ref.stream(octets(60000)))
 	}
 	p.stop = func() bool { return len(p.ulpdus) >= 103 }
-	require.NoError(t, receive(c, p))
+	require.NoError(t, placertest.Receive(c, p))
 	require.Greater(t, s.longest, mediumBuffer)
 	require.Len(t, p.ulpdus, 103)
 }
@@ -234,7 +235,7 @@ func TestABlockIsReadAtOnce(t *testing.T) {
 	c, p := conn(s, Terms{CRC: true}), &collector{}
 	for n := 2; n <= 10; n += 2 {
 		p.stop = func() bool { return len(p.ulpdus) == n }
-		require.NoError(t, receive(c, p))
+		require.NoError(t, placertest.Receive(c, p))
 		require.Len(t, s.reads, 5-n/2)
 	}
 	require.Equal(t, smallBuffer, s.longest)
@@ -251,7 +252,7 @@ func TestWhatFillsTheReadBufferIsALot(t *testing.T) {
 	s := &script{reads: [][]byte{wire[:1000], wire[1000:]}}
 	c, p := conn(s, Terms{CRC: true}), &collector{}
 	p.stop = func() bool { return len(p.ulpdus) == 100 }
-	require.NoError(t, receive(c, p))
+	require.NoError(t, placertest.Receive(c, p))
 	require.Greater(t, s.longest, mediumBuffer)
 }
 
@@ -393,14 +394,14 @@ func TestNothingIsAllocatedPerSegment(t *testing.T) {
 			}
 		}), "sending, Markers %t", markers)
 
-		p := &counter{}
+		p := &placertest.Counter{}
 		require.Zero(t, testing.AllocsPerRun(200, func() {
 			c.dec.pos = 0
 			if err := c.Receive(p, transport.NoWait); err != nil {
 				panic(err)
 			}
 		}), "receiving, Markers %t", markers)
-		require.Equal(t, 2*201, p.n)
+		require.Equal(t, -2*201, p.Left)
 	}
 	runtime.GC() // the pools
 }
@@ -419,16 +420,3 @@ func (s *steady) Write(bufs [][]byte, _ bool) (n int, err error) {
 	}
 	return n, nil
 }
-
-// counter is a Placer that only counts.
-type counter struct {
-	transport.NoPrediction
-	n int
-}
-
-func (c *counter) Segment(uint64, []byte) error { c.n++; return nil }
-func (c *counter) Segments(seq uint64, batch transport.SegmentBatch) error {
-	return transport.EachSegment(c, seq, batch)
-}
-
-func (c *counter) enough() bool { return false }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -25,12 +26,12 @@ func TestMPA_79_AHalfEndsAlone(t *testing.T) {
 		p.send(ref.stream(octets(40)))
 		got := &collector{}
 		got.stop = func() bool { return len(got.ulpdus) == 1 }
-		require.NoError(t, receive(c, got), "the other half goes on")
+		require.NoError(t, placertest.Receive(c, got), "the other half goes on")
 	})
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		c := newConn(s, Options{}, &Terms{CRC: true})
 		require.NoError(t, p.c.(interface{ CloseWrite() error }).CloseWrite())
-		require.ErrorIs(t, receive(c, &collector{}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(c, &collector{}), io.EOF)
 		require.True(t, c.Append(octets(20), nil, true))
 		require.NoError(t, c.Flush(true), "we still send after the peer's FIN")
 		ref := reference{crc: true}
@@ -93,7 +94,7 @@ func TestMPA_84_NothingIsDeliveredAfterAnError(t *testing.T) {
 		err := drain(c, &p)
 		requireFault(t, v.code, err, what)
 		require.Equal(t, err, c.Receive(&p, transport.NoWait), "%s is told again", what)
-		require.Equal(t, err, receive(c, &p), "%s is told again", what)
+		require.Equal(t, err, placertest.Receive(c, &p), "%s is told again", what)
 		require.Equal(t, [][]byte{octets(500)}, p.ulpdus, "after %s", what)
 	}
 }
@@ -106,7 +107,7 @@ func TestMPA_85_TCPStaysOpenAfterAFramingError(t *testing.T) {
 		converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 			c := newConn(s, Options{}, &Terms{CRC: true, ReceiveMarkers: true})
 			p.send(bad.stream(octets(20)))
-			requireFault(t, code, receive(c, &collector{}))
+			requireFault(t, code, placertest.Receive(c, &collector{}))
 			p.wantNothing("MPA does not close")
 			require.True(t, c.Append(octets(22), nil, true))
 			require.NoError(t, c.Flush(true), "the other half still sends")
@@ -137,7 +138,7 @@ func TestAbortEndsEveryCall(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		c := newConn(s, Options{}, &Terms{CRC: true})
 		received, flushed := make(chan error), make(chan error)
-		go func() { received <- receive(c, &collector{}) }()
+		go func() { received <- placertest.Receive(c, &collector{}) }()
 		go func() {
 			for c.Append(octets(18), [][]byte{octets(60000)}, true) {
 			}
@@ -156,7 +157,7 @@ func TestAbortEndsEveryCall(t *testing.T) {
 	})
 	c := conn(&script{}, Terms{})
 	c.Abort(nil)
-	err := receive(c, &collector{})
+	err := placertest.Receive(c, &collector{})
 	require.ErrorIs(t, err, net.ErrClosed, "without a cause")
 	require.ErrorContains(t, err, "aborted")
 }
@@ -165,7 +166,7 @@ func TestCloseEndsEveryCall(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		c := newConn(s, Options{}, &Terms{})
 		received := make(chan error)
-		go func() { received <- receive(c, &collector{}) }()
+		go func() { received <- placertest.Receive(c, &collector{}) }()
 		synctest.Wait()
 		require.NoError(t, c.Close())
 		require.Equal(t, net.ErrClosed, <-received)

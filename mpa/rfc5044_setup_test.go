@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -38,7 +39,7 @@ func TestMPA_52_65_ResponderAnswersAndTakesFPDUs(t *testing.T) {
 		p.send(ref.stream(octets(20)))
 		c := &collector{}
 		c.stop = func() bool { return len(c.ulpdus) > 0 }
-		require.NoError(t, receive(r.conn, c))
+		require.NoError(t, placertest.Receive(r.conn, c))
 		require.Equal(t, [][]byte{octets(20)}, c.ulpdus)
 	})
 }
@@ -135,7 +136,7 @@ func exchangeSegments(t *testing.T, a, b *Conn) {
 		}()
 		p := &collector{}
 		p.stop = func() bool { return len(p.ulpdus) == len(mixed()) }
-		require.NoError(t, receive(way[1], p))
+		require.NoError(t, placertest.Receive(way[1], p))
 		require.NoError(t, <-sent)
 		require.Equal(t, mixed(), p.ulpdus)
 	}
@@ -201,7 +202,7 @@ func wantFirstBadCRC(t *testing.T, from, to *Conn, checked bool) {
 	require.NoError(t, err)
 	p := &collector{}
 	p.stop = func() bool { return len(p.ulpdus) == 1 }
-	err = receive(to, p)
+	err = placertest.Receive(to, p)
 	if checked {
 		requireFault(t, transport.MPACRC, err, "it is checked")
 		require.Empty(t, p.ulpdus)
@@ -228,7 +229,7 @@ func TestMPA_47_48_49_BothDirectionsBeginAfterTheFrames(t *testing.T) {
 		require.NoError(t, r.err)
 		c := &collector{}
 		c.stop = func() bool { return len(c.ulpdus) == 1 }
-		require.NoError(t, receive(r.conn, c), "the frames do not count toward the Markers received")
+		require.NoError(t, placertest.Receive(r.conn, c), "the frames do not count toward the Markers received")
 		require.Equal(t, [][]byte{octets(700)}, c.ulpdus)
 		require.True(t, r.conn.Append(octets(700), nil, true))
 		require.NoError(t, r.conn.Flush(true))
@@ -250,7 +251,7 @@ func TestMPA_47_48_49_BothDirectionsBeginAfterTheFrames(t *testing.T) {
 		require.NoError(t, r.err)
 		c := &collector{}
 		c.stop = func() bool { return len(c.ulpdus) == 1 }
-		require.NoError(t, receive(r.conn, c), "the frames do not count toward the Markers received")
+		require.NoError(t, placertest.Receive(r.conn, c), "the frames do not count toward the Markers received")
 		require.Equal(t, [][]byte{octets(700)}, c.ulpdus)
 		require.True(t, r.conn.Append(octets(700), nil, true))
 		require.NoError(t, r.conn.Flush(true))
@@ -318,7 +319,7 @@ func TestMPA_60_72_PrivateDataReachesTheOtherULP(t *testing.T) {
 			require.NoError(t, a.err)
 			require.Equal(t, private, string(a.terms.PeerPrivateData), "%d octets at the initiator, revision %d", v.n, v.rev)
 			require.NoError(t, a.conn.Close(), "an initiator that dislikes what it reads may close")
-			require.ErrorIs(t, receive(b, &collector{}), io.EOF)
+			require.ErrorIs(t, placertest.Receive(b, &collector{}), io.EOF)
 			require.NoError(t, b.Close())
 		})
 	}
@@ -444,7 +445,7 @@ func TestMPA_70_ResponderIsFencedUntilAnFPDUWasValidated(t *testing.T) {
 			return nil
 		}
 		c.stop = func() bool { return len(c.ulpdus) == 1 }
-		require.NoError(t, receive(r.conn, c))
+		require.NoError(t, placertest.Receive(r.conn, c))
 		back := reference{markers: true, crc: true}
 		p.want("what was queued, with its Markers", back.stream(octets(20), append(octets(20), octets(4096)...)))
 	})

@@ -110,7 +110,7 @@ type collector struct {
 	ulpdus [][]byte
 	seqs   []uint64
 	refuse func(seq uint64) error // nil: never
-	stop   func() bool            // what enough answers; nil: false
+	stop   func() bool            // what Enough answers; nil: false
 }
 
 func (c *collector) Segment(seq uint64, ulpdu []byte) error {
@@ -128,25 +128,7 @@ func (c *collector) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(c, seq, batch)
 }
 
-func (c *collector) enough() bool { return c.stop != nil && c.stop() }
-
-// receive receives until the placer has enough, or there is an error.
-func receive(c *Conn, p waiter) error {
-	for {
-		if err := c.Receive(p, transport.Park); err != nil && !errors.Is(err, transport.ErrWoken) {
-			return err
-		}
-		if p.enough() {
-			return nil
-		}
-	}
-}
-
-// A waiter is a Placer that knows when it has what the test waits for.
-type waiter interface {
-	transport.Placer
-	enough() bool
-}
+func (c *collector) Enough() bool { return c.stop != nil && c.stop() }
 
 // drain receives without waiting until there is nothing more.
 func drain(c *Conn, p transport.Placer) error {

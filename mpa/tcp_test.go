@@ -2,12 +2,14 @@ package mpa
 
 import (
 	"io"
+	"math"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -47,7 +49,7 @@ func TestOverTCP(t *testing.T) {
 		a, b := overTCP(t, o)
 		exchangeSegments(t, a, b)
 		require.NoError(t, a.Close())
-		require.Error(t, receive(b, &collector{}), "the end is seen")
+		require.Error(t, placertest.Receive(b, &collector{}), "the end is seen")
 	}
 }
 
@@ -85,7 +87,7 @@ func BenchmarkSegments(b *testing.B) {
 			x, y := overTCP(b, v.o)
 			payload := [][]byte{octets(60000 - 14)}
 			done := make(chan error, 1)
-			go func() { done <- receive(y, &counter{}) }()
+			go func() { done <- placertest.Receive(y, &placertest.Counter{Left: math.MaxInt}) }()
 			b.SetBytes(60000)
 			for b.Loop() {
 				for !x.Append(payload[0][:14], payload, v.stage) {

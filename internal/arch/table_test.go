@@ -152,8 +152,10 @@ var table = map[string]rule{
 	"internal/arch":            {tests: []string{"internal/arch/measure"}},
 	"internal/arch/shape":      {ours: []string{"internal/arch/measure"}},
 	// It is an LLP for tests.
-	"internal/recordpipe": {ours: []string{"transport", "internal/raceorder"}},
+	"internal/recordpipe": {ours: []string{"transport", "internal/raceorder"}, tests: []string{"internal/placertest"}},
 	"internal/sealtest":   {ours: []string{"transport"}},
+	// It receives from LLPs in tests.
+	"internal/placertest": {ours: []string{"transport"}},
 	// It runs a test in a process of its own.
 	"internal/testproc": {third: []string{"github.com/stretchr/testify"}},
 	// Its tests make its calls fail.
@@ -182,7 +184,7 @@ var table = map[string]rule{
 	"internal/litmus": {ours: []string{".", "stag", "internal/recordpipe", "internal/setup"}},
 	// Random programs of verbs, over every network.
 	"internal/metamorphic":         {ours: []string{"internal/metamorphic/program"}},
-	"internal/metamorphic/program": {ours: []string{".", "stag", "solicit", "internal/damage"}, tests: []string{"internal/wiretest"}},
+	"internal/metamorphic/program": {ours: []string{".", "stag", "solicit", "internal/damage", "internal/selfsigned"}, tests: []string{"internal/wiretest"}},
 	"internal/soak":                {ours: []string{".", "stag", "internal/damage", "internal/metamorphic/program"}},
 	// It damages connections for them, and for tests.
 	"internal/damage": {ours: []string{"transport", "internal/crc32c"}},
@@ -192,7 +194,7 @@ var table = map[string]rule{
 }
 
 // testOnly are the packages that only test files may import.
-var testOnly = []string{"internal/litmus", "internal/recordpipe", "internal/sealtest", "internal/sysfail", "internal/testproc", "internal/wiretest", "rpcrdma/internal/captures"}
+var testOnly = []string{"internal/litmus", "internal/placertest", "internal/recordpipe", "internal/sealtest", "internal/sysfail", "internal/testproc", "internal/wiretest", "rpcrdma/internal/captures"}
 
 // programs may import anything of ours above internal, and heavy libraries.
 var programs = []string{"cmd", "examples", "interop"}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -22,7 +23,7 @@ type collector struct {
 	segs []string
 	seqs []uint64
 	err  error       // what Segment answers
-	stop func() bool // what enough answers; nil: whether something has come
+	stop func() bool // what Enough answers; nil: whether something has come
 }
 
 func (c *collector) Segment(seq uint64, ulpdu []byte) error {
@@ -35,29 +36,11 @@ func (c *collector) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(c, seq, batch)
 }
 
-func (c *collector) enough() bool {
+func (c *collector) Enough() bool {
 	if c.stop != nil {
 		return c.stop()
 	}
 	return len(c.segs) > 0
-}
-
-// receive receives until the placer has enough, or there is an error.
-func receive(l transport.LLP, p waiter) error {
-	for {
-		if err := l.Receive(p, transport.Park); err != nil && !errors.Is(err, transport.ErrWoken) {
-			return err
-		}
-		if p.enough() {
-			return nil
-		}
-	}
-}
-
-// A waiter is a Placer that knows when it has what the test waits for.
-type waiter interface {
-	transport.Placer
-	enough() bool
 }
 
 func appendAll(t *testing.T, l transport.LLP, segs ...string) {
@@ -126,7 +109,7 @@ func TestLimit(t *testing.T) {
 	go func() { flushed <- a.Flush(true) }()
 	c := &collector{stop: func() bool { return false }}
 	received := make(chan error)
-	go func() { received <- receive(b, c) }()
+	go func() { received <- placertest.Receive(b, c) }()
 	require.NoError(t, <-flushed, "the waiting flush ends when the peer takes segments")
 	require.NoError(t, a.CloseSend(), "the sending half closes")
 	require.Equal(t, io.EOF, <-received, "the end comes last")
@@ -145,7 +128,7 @@ func TestReorders(t *testing.T) {
 		require.NoError(t, a.Flush(false), "flushed")
 		require.NoError(t, a.CloseSend(), "ended")
 		c := &collector{stop: func() bool { return false }}
-		require.Equal(t, io.EOF, receive(b, c), "all arrive")
+		require.Equal(t, io.EOF, placertest.Receive(b, c), "all arrive")
 		require.Len(t, c.seqs, count, "nothing is lost")
 		for i, seq := range c.seqs {
 			require.EqualValues(t, binary.BigEndian.Uint32([]byte(c.segs[i])), seq, "a segment keeps its number")
@@ -176,7 +159,7 @@ func TestStall(t *testing.T) {
 	defer a.Abort(nil)
 	flushAll(t, a, "1", "2", "3", "4")
 	c := &collector{err: transport.ErrStall}
-	require.Equal(t, transport.ErrStall, receive(b, c), "the transport.Placer's error is returned")
+	require.Equal(t, transport.ErrStall, placertest.Receive(b, c), "the transport.Placer's error is returned")
 	require.Equal(t, transport.ErrStall, b.Receive(c, transport.NoWait), "again")
 	require.Equal(t, c.segs[0], c.segs[1], "the same segment is presented again")
 	c.err = nil
@@ -223,7 +206,7 @@ func TestErrorEndsDelivery(t *testing.T) {
 	require.Equal(t, bad, b.Receive(c, transport.NoWait), "the transport.Placer's error is returned")
 	c.err = nil
 	flushAll(t, a, "2")
-	require.Equal(t, bad, receive(b, c), "nothing is delivered after it")
+	require.Equal(t, bad, placertest.Receive(b, c), "nothing is delivered after it")
 	require.Len(t, c.segs, 1, "nothing is delivered after it")
 
 	discarded := make(chan error)
@@ -266,11 +249,11 @@ func TestLatency(t *testing.T) {
 		require.NoError(t, a.CloseSend(), "the end follows")
 		c := &collector{}
 		require.Equal(t, transport.ErrAgain, b.Receive(c, transport.NoWait), "nothing has arrived")
-		require.NoError(t, receive(b, c), "the first arrives")
+		require.NoError(t, placertest.Receive(b, c), "the first arrives")
 		require.Equal(t, []string{"1"}, c.segs, "a later one does not overtake before it has arrived")
 		require.Equal(t, time.Second, time.Since(start), "after the latency")
 		c.stop = func() bool { return false }
-		require.Equal(t, io.EOF, receive(b, c), "then the rest and the end")
+		require.Equal(t, io.EOF, placertest.Receive(b, c), "then the rest and the end")
 		require.Equal(t, []string{"1", "2"}, c.segs, "then the rest and the end")
 		require.Equal(t, 3*time.Second/2, time.Since(start), "after the latency")
 	})
@@ -295,7 +278,7 @@ func TestEndsParkedCalls(t *testing.T) {
 					appendAll(t, l, "2")
 				}
 				go func() { flush <- a.Flush(true) }()
-				go func() { received <- receive(a, &collector{err: transport.ErrStall}) }()
+				go func() { received <- placertest.Receive(a, &collector{err: transport.ErrStall}) }()
 				require.ErrorIs(t, <-received, transport.ErrStall, "a segment is held back")
 				synctest.Wait()
 				tc.end(a)
@@ -303,14 +286,14 @@ func TestEndsParkedCalls(t *testing.T) {
 				for _, want := range tc.mine {
 					require.ErrorIs(t, flushErr, want, "a parked Flush ends")
 					require.ErrorIs(t, a.Flush(true), want, "Flush ends")
-					require.ErrorIs(t, receive(a, &collector{}), want, "Receive ends")
+					require.ErrorIs(t, placertest.Receive(a, &collector{}), want, "Receive ends")
 					require.ErrorIs(t, a.Discard(), want, "Discard ends")
 				}
 				a.Abort(errors.New("later"))
 				require.ErrorIs(t, a.Close(), tc.mine[len(tc.mine)-1], "the first cause stays")
 				require.ErrorIs(t, a.CloseSend(), net.ErrClosed, "nothing is left to close")
 				for _, want := range tc.peers {
-					require.ErrorIs(t, receive(b, &collector{}), want, "the peer learns it")
+					require.ErrorIs(t, placertest.Receive(b, &collector{}), want, "the peer learns it")
 					require.ErrorIs(t, b.Flush(true), want, "the peer learns it")
 				}
 				_ = b.Close()
@@ -326,27 +309,16 @@ func TestGracefulEnd(t *testing.T) {
 	require.True(t, a.Append([]byte("x"), nil, true), "appended")
 	require.ErrorIs(t, a.Flush(false), syscall.EPIPE, "nothing goes out after the end")
 	c := &collector{stop: func() bool { return false }}
-	require.Equal(t, io.EOF, receive(b, c), "the end comes")
+	require.Equal(t, io.EOF, placertest.Receive(b, c), "the end comes")
 	require.Equal(t, []string{"last"}, c.segs, "after the last segment")
 	flushAll(t, b, "answer")
-	require.NoError(t, receive(a, &collector{}), "the other half still works")
+	require.NoError(t, placertest.Receive(a, &collector{}), "the other half still works")
 	require.NoError(t, b.Close(), "the peer closes with nothing unread")
-	require.Equal(t, io.EOF, receive(a, c), "which is graceful")
+	require.Equal(t, io.EOF, placertest.Receive(a, c), "which is graceful")
 	a, b = New(Options{})
 	require.NoError(t, b.Close())
 	require.NoError(t, a.Flush(false), "there is nothing that it could not take any more")
 	require.NoError(t, a.Close(), "and so does this end")
-}
-
-// counter is a Placer that keeps nothing.
-type counter struct {
-	transport.NoPrediction
-	n int
-}
-
-func (c *counter) Segment(uint64, []byte) error { c.n++; return nil }
-func (c *counter) Segments(seq uint64, batch transport.SegmentBatch) error {
-	return transport.EachSegment(c, seq, batch)
 }
 
 func TestDoesNotAllocate(t *testing.T) {
@@ -356,7 +328,7 @@ func TestDoesNotAllocate(t *testing.T) {
 	a, b := New(Options{Window: 4})
 	defer a.Abort(nil)
 	head, payload := make([]byte, 14), [][]byte{make([]byte, 500), make([]byte, 700)}
-	c := &counter{}
+	c := &placertest.Counter{}
 	step := func() {
 		for i := range 20 {
 			a.Append(head, payload, i%2 == 0)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -29,18 +30,18 @@ func TestReceiveReportsTheEndOfASession(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, f := active(t)
 				received := make(chan error)
-				go func() { received <- receive(c, &collector{want: 1}) }()
+				go func() { received <- placertest.Receive(c, &placertest.Collector{Want: 1}) }()
 				synctest.Wait()
 				v.end(c)
 				require.ErrorIs(t, <-received, v.want, "it was parked")
-				require.ErrorIs(t, receive(c, &collector{want: 1}), v.want)
+				require.ErrorIs(t, placertest.Receive(c, &placertest.Collector{Want: 1}), v.want)
 				require.True(t, c.Append([]byte("x"), nil, true))
 				require.ErrorIs(t, c.Flush(true), v.want)
 				f.wantSent(t, "17 0001 0004")
 
 				require.NoError(t, c.Close(), "the first end stays")
 				c.Abort(errors.New("another"))
-				require.ErrorIs(t, receive(c, &collector{want: 1}), v.want)
+				require.ErrorIs(t, placertest.Receive(c, &placertest.Collector{Want: 1}), v.want)
 				f.wantSent(t)
 				close(f.lost)
 				synctest.Wait()
@@ -133,7 +134,7 @@ func TestSCTP_29_TerminateDoesNotOvertakeTheAccept(t *testing.T) {
 			terminate := "0001 0004" // of either end
 			if segments {
 				f.says(16, "0001 41")
-				require.NoError(t, receive(c, &collector{want: 1}))
+				require.NoError(t, placertest.Receive(c, &placertest.Collector{Want: 1}))
 				flush(t, c, "first")
 				f.wantSent(t, "16 0001 6669727374")
 				terminate = "0002 0004"
@@ -226,7 +227,7 @@ func TestDiscardKeepsTheEnd(t *testing.T) {
 		f.says(16, "0001 41")
 		f.says(17, "0002 0004")
 		require.ErrorIs(t, c.Discard(), io.EOF)
-		require.ErrorIs(t, receive(c, &collector{want: 1}), errDiscarded)
+		require.ErrorIs(t, placertest.Receive(c, &placertest.Collector{Want: 1}), errDiscarded)
 		require.NoError(t, c.Close())
 	})
 }
@@ -237,15 +238,15 @@ func TestReceiveTakesOneMessage(t *testing.T) {
 		c, f := active(t)
 		f.says(16, "0001 41")
 		f.says(16, "0002 42")
-		p := &collector{}
+		p := &placertest.Collector{}
 		require.Equal(t, transport.ErrAgain, c.Receive(p, transport.NoWait))
 		require.NoError(t, c.Receive(p, transport.Park))
-		require.Equal(t, []string{"A"}, p.got)
-		p.err = transport.ErrStall
+		require.Equal(t, []string{"A"}, p.Got)
+		p.Err = transport.ErrStall
 		require.Equal(t, transport.ErrStall, c.Receive(p, transport.Block))
-		p.err = nil
+		p.Err = nil
 		require.NoError(t, c.Receive(p, transport.Park), "what was held back")
-		require.Equal(t, []string{"A", "B"}, p.got)
+		require.Equal(t, []string{"A", "B"}, p.Got)
 		f.says(17, "0003 0004")
 		require.NoError(t, c.Close())
 	})
@@ -255,14 +256,14 @@ func TestWakeEndsAReceiveThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := active(t)
 		received := make(chan error)
-		go func() { received <- c.Receive(&collector{}, transport.Park) }()
+		go func() { received <- c.Receive(&placertest.Collector{}, transport.Park) }()
 		synctest.Wait()
 		c.Wake()
 		require.Equal(t, transport.ErrWoken, <-received)
 		c.Wake()
-		require.Equal(t, transport.ErrWoken, c.Receive(&collector{}, transport.Park), "a wake before the wait is not lost")
+		require.Equal(t, transport.ErrWoken, c.Receive(&placertest.Collector{}, transport.Park), "a wake before the wait is not lost")
 		f.says(16, "0001 41")
-		require.NoError(t, c.Receive(&collector{}, transport.Park), "and it is no end")
+		require.NoError(t, c.Receive(&placertest.Collector{}, transport.Park), "and it is no end")
 		f.says(17, "0002 0004")
 		require.NoError(t, c.Close())
 	})
@@ -276,7 +277,7 @@ func TestReceiveDoesNotWaitForTheEndOfAClosedSession(t *testing.T) {
 		require.NoError(t, c.Close())
 		synctest.Wait()
 		start := time.Now()
-		require.Equal(t, net.ErrClosed, c.Receive(&collector{}, transport.Park))
+		require.Equal(t, net.ErrClosed, c.Receive(&placertest.Collector{}, transport.Park))
 		require.Equal(t, net.ErrClosed, c.Discard())
 		require.Zero(t, time.Since(start))
 		close(f.lost)
@@ -298,7 +299,7 @@ func TestPeerEndsBeforeItHasAcknowledgedTheAccept(t *testing.T) {
 			f.wantSent(t)
 			f.says(17, "0001 0004")
 			if !closed {
-				require.ErrorIs(t, receive(c, &collector{want: 1}), io.EOF)
+				require.ErrorIs(t, placertest.Receive(c, &placertest.Collector{Want: 1}), io.EOF)
 				require.NoError(t, c.Close())
 			}
 			synctest.Wait()

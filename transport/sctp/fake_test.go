@@ -3,7 +3,6 @@ package sctp
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"io"
 	"net"
 	"strings"
@@ -170,46 +169,4 @@ func passive(t *testing.T) (*Conn, *fakeStream) {
 	require.NoError(t, err)
 	f.wantSent(t, "17 0000 0002")
 	return c, f
-}
-
-// A collector is a Placer that stops after so many segments.
-type collector struct {
-	transport.NoPrediction
-	want int
-	seqs []uint64
-	got  []string
-	err  error
-}
-
-func (p *collector) Segment(seq uint64, ulpdu []byte) error {
-	if p.err != nil {
-		return p.err
-	}
-	p.seqs = append(p.seqs, seq)
-	p.got = append(p.got, string(ulpdu))
-	return nil
-}
-
-func (p *collector) Segments(seq uint64, batch transport.SegmentBatch) error {
-	return transport.EachSegment(p, seq, batch)
-}
-
-func (p *collector) enough() bool { return len(p.seqs) >= p.want }
-
-// receive receives until the placer has enough, or there is an error.
-func receive(c *Conn, p waiter) error {
-	for {
-		if err := c.Receive(p, transport.Park); err != nil && !errors.Is(err, transport.ErrWoken) {
-			return err
-		}
-		if p.enough() {
-			return nil
-		}
-	}
-}
-
-// A waiter is a Placer that knows when it has what the test waits for.
-type waiter interface {
-	transport.Placer
-	enough() bool
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -139,7 +140,7 @@ func TestSCTP_14_59_TerminateCarriesNothing(t *testing.T) {
 			require.NoError(t, err)
 			f.wantSent(t, map[bool]string{true: "17 0000 0001", false: "17 0000 0005 0001 0001"}[o.Plain])
 			f.says(17, "0001 0004")
-			require.ErrorIs(t, receive(c, &collector{want: 1}), io.EOF)
+			require.ErrorIs(t, placertest.Receive(c, &placertest.Collector{Want: 1}), io.EOF)
 			require.NoError(t, c.Close())
 			f.wantSent(t, "17 0001 0004")
 		}
@@ -334,9 +335,9 @@ func TestSCTP_21_22_28_61_63_REG_11_OtherSequencesEndTheSession(t *testing.T) {
 				for _, i := range order {
 					f.in <- []sentMessage{{16, octets("0001 41")}, {16, octets("0002 42")}, {17, octets("0003 0004")}}[i]
 				}
-				p := &collector{want: 9}
-				require.ErrorIs(t, receive(c, p), io.EOF, "%v", order)
-				require.ElementsMatch(t, []uint64{0, 1}, p.seqs)
+				p := &placertest.Collector{Want: 9}
+				require.ErrorIs(t, placertest.Receive(c, p), io.EOF, "%v", order)
+				require.ElementsMatch(t, []uint64{0, 1}, p.Seqs)
 				require.NoError(t, c.Close())
 			})
 		}
@@ -357,7 +358,7 @@ func TestSCTP_21_22_28_61_63_REG_11_OtherSequencesEndTheSession(t *testing.T) {
 					for _, m := range says {
 						f.in <- m
 					}
-					err := receive(c, &collector{want: 9})
+					err := placertest.Receive(c, &placertest.Collector{Want: 9})
 					require.ErrorAs(t, err, new(*ViolationError))
 					c.Abort(err)
 					f.wantSent(t, "17 0001 0004")
@@ -373,9 +374,9 @@ func TestSCTP_23_24_59_BothSidesTerminate(t *testing.T) {
 		c, f := active(t)
 		f.says(17, "0002 0004")
 		f.says(16, "0001 6c617374")
-		p := &collector{want: 9}
-		require.ErrorIs(t, receive(c, p), io.EOF, "when all before it has come")
-		require.Equal(t, []string{"last"}, p.got)
+		p := &placertest.Collector{Want: 9}
+		require.ErrorIs(t, placertest.Receive(c, p), io.EOF, "when all before it has come")
+		require.Equal(t, []string{"last"}, p.Got)
 		require.NoError(t, c.CloseSend())
 		f.wantSent(t, "17 0001 0004")
 		require.NoError(t, c.CloseSend())
@@ -422,10 +423,10 @@ func TestSCTP_30_44_SegmentsOvertakeTheAccept(t *testing.T) {
 		f.says(17, "0000 0002")
 		c, _, err := Connect(context.Background(), f, Options{Plain: true}, 1, 1, nil)
 		require.NoError(t, err)
-		p := &collector{want: 2}
-		require.NoError(t, receive(c, p))
-		require.Equal(t, []uint64{1, 0}, p.seqs)
-		require.Equal(t, []string{"B", "A"}, p.got)
+		p := &placertest.Collector{Want: 2}
+		require.NoError(t, placertest.Receive(c, p))
+		require.Equal(t, []uint64{1, 0}, p.Seqs)
+		require.Equal(t, []string{"B", "A"}, p.Got)
 		f.says(17, "0003 0004")
 		require.NoError(t, c.Close())
 	})
@@ -494,11 +495,11 @@ func TestSCTP_45_NumbersGoAround(t *testing.T) {
 				f.in <- sentMessage{16, append(binary.BigEndian.AppendUint16(nil, uint16(ssn)), 0x41)}
 			}
 		}
-		p := &collector{want: n}
-		require.NoError(t, receive(c, p))
+		p := &placertest.Collector{Want: n}
+		require.NoError(t, placertest.Receive(c, p))
 		for i := 0; i < n; i += 2 {
-			require.EqualValues(t, i+1, p.seqs[i])
-			require.EqualValues(t, i, p.seqs[i+1])
+			require.EqualValues(t, i+1, p.Seqs[i])
+			require.EqualValues(t, i, p.Seqs[i+1])
 		}
 		for i := range n {
 			c.Append([]byte{byte(i)}, nil, true)
@@ -558,11 +559,11 @@ func TestStalledSegmentComesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := active(t)
 		f.says(16, "0001 41")
-		p := &collector{want: 1, err: transport.ErrStall}
-		require.ErrorIs(t, receive(c, p), transport.ErrStall)
-		p.err = nil
-		require.NoError(t, receive(c, p))
-		require.Equal(t, []string{"A"}, p.got)
+		p := &placertest.Collector{Want: 1, Err: transport.ErrStall}
+		require.ErrorIs(t, placertest.Receive(c, p), transport.ErrStall)
+		p.Err = nil
+		require.NoError(t, placertest.Receive(c, p))
+		require.Equal(t, []string{"A"}, p.Got)
 		f.says(17, "0002 0004")
 		require.ErrorIs(t, c.Discard(), io.EOF)
 		require.NoError(t, c.Close())

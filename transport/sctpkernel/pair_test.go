@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -85,61 +85,8 @@ func (p *pair) works() {
 	for _, way := range [][2]*sctp.Conn{{p.client, p.server}, {p.server, p.client}} {
 		require.True(p, way[0].Append([]byte("seg"), [][]byte{[]byte("ment")}, true))
 		require.NoError(p, way[0].Flush(true))
-		got := &segments{want: 1}
-		require.NoError(p, receive(way[1], got))
-		require.Equal(p, []string{"segment"}, got.got)
+		got := &placertest.Collector{Want: 1}
+		require.NoError(p, placertest.Receive(way[1], got))
+		require.Equal(p, []string{"segment"}, got.Got)
 	}
-}
-
-// segments takes so many of them.
-type segments struct {
-	transport.NoPrediction
-	want int
-	got  []string
-}
-
-func (s *segments) Segment(_ uint64, ulpdu []byte) error {
-	s.got = append(s.got, string(ulpdu))
-	return nil
-}
-
-func (s *segments) Segments(seq uint64, batch transport.SegmentBatch) error {
-	return transport.EachSegment(s, seq, batch)
-}
-
-func (s *segments) enough() bool { return len(s.got) >= s.want }
-
-// count takes so many segments and keeps none.
-type count struct {
-	transport.NoPrediction
-	want int
-}
-
-func (c *count) Segment(uint64, []byte) error {
-	c.want--
-	return nil
-}
-
-func (c *count) Segments(seq uint64, batch transport.SegmentBatch) error {
-	return transport.EachSegment(c, seq, batch)
-}
-
-func (c *count) enough() bool { return c.want <= 0 }
-
-// receive receives until the placer has enough, or there is an error.
-func receive(c *sctp.Conn, p waiter) error {
-	for {
-		if err := c.Receive(p, transport.Park); err != nil && !errors.Is(err, transport.ErrWoken) {
-			return err
-		}
-		if p.enough() {
-			return nil
-		}
-	}
-}
-
-// A waiter is a Placer that knows when it has what the test waits for.
-type waiter interface {
-	transport.Placer
-	enough() bool
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
@@ -125,7 +126,7 @@ func TestSCTP_9_31_53_StreamsAreUsedAgain(t *testing.T) {
 	for range 30 {
 		client, server := p.session()
 		require.NoError(t, client.Close())
-		require.ErrorIs(t, receive(server, &segments{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(server, &placertest.Collector{Want: 1}), io.EOF)
 		require.NoError(t, server.Close())
 		require.Eventually(t, func() bool {
 			ours.mu.Lock()
@@ -196,7 +197,7 @@ func TestSCTP_50_51_AssociationIsAborted(t *testing.T) {
 	for _, a := range p.l.associations() {
 		a.fail(errors.New("enough"))
 	}
-	err := receive(p.client, &segments{want: 1})
+	err := placertest.Receive(p.client, &placertest.Collector{Want: 1})
 	require.ErrorIs(t, err, syscall.ECONNRESET)
 	var fault *transport.Fault
 	require.False(t, errors.As(err, &fault))
@@ -265,7 +266,7 @@ func TestBlockedSessionsCostNoThreads(t *testing.T) {
 		return len(tasks)
 	}
 	var waiting sync.WaitGroup
-	ended := func(c *sctp.Conn) { require.Error(t, receive(c, &segments{want: 1})) }
+	ended := func(c *sctp.Conn) { require.Error(t, placertest.Receive(c, &placertest.Collector{Want: 1})) }
 	var clients []*Client
 	before := threads()
 	for range 50 {
@@ -292,7 +293,7 @@ func TestSessionThatTakesNothing(t *testing.T) {
 	octets := held.octets
 	held.mu.Unlock()
 	require.LessOrEqual(t, octets, holdLimit+2*classes[2])
-	require.NoError(t, receive(p.server, &count{want: sent}))
+	require.NoError(t, placertest.Receive(p.server, &placertest.Counter{Left: sent}))
 }
 
 // fill sends segments of one end until the other, which takes none, has room for no more, and returns
@@ -322,13 +323,13 @@ func TestWhatIsLeftWhenTheLastSessionEnds(t *testing.T) {
 	const timeout = 4 * time.Second
 	p := newPairOf(t, Config{PeerTimeout: timeout})
 	require.NoError(t, p.server.CloseSend())
-	require.ErrorIs(t, receive(p.client, &segments{want: 1}), io.EOF)
+	require.ErrorIs(t, placertest.Receive(p.client, &placertest.Collector{Want: 1}), io.EOF)
 	sent := p.fill(p.client)
 	require.NoError(t, p.client.Close())
 	time.Sleep(3 * timeout)
-	n := &count{want: sent + 1}
-	require.ErrorIs(t, receive(p.server, n), io.EOF)
-	require.Equal(t, 1, n.want)
+	n := &placertest.Counter{Left: sent + 1}
+	require.ErrorIs(t, placertest.Receive(p.server, n), io.EOF)
+	require.Equal(t, 1, n.Left)
 	require.NoError(t, p.server.Close())
 }
 
@@ -337,7 +338,7 @@ func TestWhatIsLeftWhenTheLastSessionEnds(t *testing.T) {
 func TestListenerWhoseLastSessionIsNotRead(t *testing.T) {
 	p := newPair(t)
 	require.NoError(t, p.client.CloseSend())
-	require.ErrorIs(t, receive(p.server, &segments{want: 1}), io.EOF)
+	require.ErrorIs(t, placertest.Receive(p.server, &placertest.Collector{Want: 1}), io.EOF)
 	sent := p.fill(p.server)
 	require.NoError(t, p.server.Close())
 	a, old := p.l.associations()[0], p.client
@@ -349,11 +350,11 @@ func TestListenerWhoseLastSessionIsNotRead(t *testing.T) {
 	a.idleTimer.Reset(0)
 	time.Sleep(shutdownTime)
 	read := make(chan error)
-	n := &count{want: sent + 1}
-	go func() { read <- receive(old, n) }()
+	n := &placertest.Counter{Left: sent + 1}
+	go func() { read <- placertest.Receive(old, n) }()
 	p.client, p.server = p.session()
 	require.ErrorIs(t, <-read, io.EOF)
-	require.Equal(t, 1, n.want)
+	require.Equal(t, 1, n.Left)
 	require.NoError(t, old.Close())
 	p.works()
 }
@@ -362,7 +363,7 @@ func TestListenerWhoseLastSessionIsNotRead(t *testing.T) {
 func TestShutdownOfThePeer(t *testing.T) {
 	p := newPair(t)
 	p.c.Close()
-	require.ErrorIs(t, receive(p.server, &segments{want: 1}), syscall.ECONNRESET)
+	require.ErrorIs(t, placertest.Receive(p.server, &placertest.Collector{Want: 1}), syscall.ECONNRESET)
 	_, err := p.c.Open(t.Context(), p.l.Addr().String())
 	require.ErrorIs(t, err, net.ErrClosed)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -156,7 +157,7 @@ func TestSEC_42_SessionBehindTheEndOfAnother(t *testing.T) {
 		x.sack(1 << 20)
 		require.NoError(t, first.CloseSend())
 		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")))
-		require.ErrorIs(t, receive(first, &one{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(first, &placertest.Collector{Want: 1}), io.EOF)
 		x.begins(3, 4) // the first one belongs to the session
 		x.wantAsking(1)
 		require.NoError(t, first.Close())

@@ -10,7 +10,7 @@ import (
 	pion "github.com/pion/sctp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -80,7 +80,7 @@ func sessionMover(b *testing.B) mover {
 	segment := make([]byte, benchmarkSize)
 	return func(messages int) {
 		received := make(chan error, 1)
-		go func() { received <- receive(server, &counter{left: messages}) }()
+		go func() { received <- placertest.Receive(server, &placertest.Counter{Left: messages}) }()
 		for range messages {
 			for !client.Append(segment, nil, true) {
 				require.NoError(b, client.Flush(true))
@@ -90,22 +90,6 @@ func sessionMover(b *testing.B) mover {
 		require.NoError(b, <-received)
 	}
 }
-
-type counter struct {
-	transport.NoPrediction
-	left int
-}
-
-func (c *counter) Segment(uint64, []byte) error {
-	c.left--
-	return nil
-}
-
-func (c *counter) Segments(seq uint64, batch transport.SegmentBatch) error {
-	return transport.EachSegment(c, seq, batch)
-}
-
-func (c *counter) enough() bool { return c.left <= 0 }
 
 func pionMover(b *testing.B) mover {
 	x, y := udpPair(b)

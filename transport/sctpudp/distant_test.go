@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -107,7 +108,7 @@ func distant(t *testing.T, test func(p *pair, c *cable)) {
 func TestWhatIsLostWhenTheLastSessionEnds(t *testing.T) {
 	distant(t, func(p *pair, c *cable) {
 		require.NoError(t, p.server.CloseSend())
-		require.ErrorIs(t, receive(p.client, &one{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(p.client, &placertest.Collector{Want: 1}), io.EOF)
 		c.cut.Store(true)
 		require.True(t, p.client.Append([]byte("last"), nil, true))
 		require.NoError(t, p.client.Flush(true))
@@ -115,9 +116,9 @@ func TestWhatIsLostWhenTheLastSessionEnds(t *testing.T) {
 		time.Sleep(2 * shutdownTime)
 		c.cut.Store(false)
 
-		o := &one{want: 2}
-		require.ErrorIs(t, receive(p.server, o), io.EOF)
-		require.Equal(t, []string{"last"}, o.got)
+		o := &placertest.Collector{Want: 2}
+		require.ErrorIs(t, placertest.Receive(p.server, o), io.EOF)
+		require.Equal(t, []string{"last"}, o.Got)
 		require.NoError(t, p.server.Close())
 		require.Eventually(t, func() bool { return p.l.e.count() == 0 }, time.Second, time.Millisecond)
 	})
@@ -142,7 +143,7 @@ func TestARCH_11_ReaderThatIsSlow(t *testing.T) {
 				sent <- err
 			}()
 			time.Sleep(idle)
-			require.NoError(t, receive(p.server, &one{want: messages}), "after %v", idle)
+			require.NoError(t, placertest.Receive(p.server, &placertest.Collector{Want: messages}), "after %v", idle)
 			require.NoError(t, <-sent)
 		})
 	}
@@ -157,7 +158,7 @@ func TestSessionThatEndsLate(t *testing.T) {
 		require.NoError(t, p.server.Close())
 		time.Sleep(p.ours().e.cfg.PeerTimeout - 2*time.Second)
 		c.cut.Store(false)
-		require.ErrorIs(t, receive(p.client, &one{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(p.client, &placertest.Collector{Want: 1}), io.EOF)
 		require.NoError(t, p.client.Close())
 		time.Sleep(time.Second)
 
@@ -174,7 +175,7 @@ func TestSessionThatEndsLate(t *testing.T) {
 func TestListenerWhoseLastSessionIsNotRead(t *testing.T) {
 	distant(t, func(p *pair, _ *cable) {
 		require.NoError(t, p.client.CloseSend())
-		require.ErrorIs(t, receive(p.server, &one{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(p.server, &placertest.Collector{Want: 1}), io.EOF)
 		sent := 0
 		for ; sent < 2*receiveBuffer/8000; sent++ {
 			require.True(t, p.server.Append(make([]byte, 8000), nil, true))
@@ -188,14 +189,14 @@ func TestListenerWhoseLastSessionIsNotRead(t *testing.T) {
 		old := p.client
 		time.Sleep(3 * idleTime)
 		read := make(chan error)
-		o := &one{want: sent + 1}
+		o := &placertest.Collector{Want: sent + 1}
 		go func() {
 			time.Sleep(time.Second)
-			read <- receive(old, o)
+			read <- placertest.Receive(old, o)
 		}()
 		p.client, p.server = p.session(p.Context()) // once there is room for the Accept
 		require.ErrorIs(t, <-read, io.EOF)
-		require.Len(t, o.got, sent)
+		require.Len(t, o.Got, sent)
 		require.NoError(t, old.Close())
 		p.works()
 	})
@@ -205,14 +206,14 @@ func TestListenerWhoseLastSessionIsNotRead(t *testing.T) {
 func TestListenerWhoseLastSessionIsNotAcknowledged(t *testing.T) {
 	distant(t, func(p *pair, c *cable) {
 		require.NoError(t, p.client.CloseSend())
-		require.ErrorIs(t, receive(p.server, &one{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(p.server, &placertest.Collector{Want: 1}), io.EOF)
 		c.cut.Store(true)
 		require.NoError(t, p.server.Close())
 		time.Sleep(p.ours().e.cfg.PeerTimeout - time.Second)
 		c.cut.Store(false)
 		old := p.client
 		p.client, p.server = p.session(p.Context())
-		require.ErrorIs(t, receive(old, &one{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(old, &placertest.Collector{Want: 1}), io.EOF)
 		require.NoError(t, old.Close())
 		p.works()
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -118,7 +119,7 @@ func TestSCTP_40_MessageThatIsLongerThanAnyPacket(t *testing.T) {
 			x.says(victimTag, data(6, x.tsn(), stream, sctp.PPIDSegment, piece))
 			x.says(victimTag, data(4, x.tsn(), stream, sctp.PPIDSegment, piece))
 			x.says(victimTag, data(5, x.tsn(), stream, sctp.PPIDSegment, piece))
-			require.ErrorIs(t, receive(c, &one{want: 1}), errLong)
+			require.ErrorIs(t, placertest.Receive(c, &placertest.Collector{Want: 1}), errLong)
 			require.Equal(t, errLong, x.failure())
 			require.Len(t, x.chunks(chunkAbort), 1)
 		})
@@ -196,11 +197,11 @@ func TestWhatIsNotReadIsBounded(t *testing.T) {
 		sacks := x.chunks(chunkSack)
 		require.Equal(t, first+maxUnread-1, sacks[len(sacks)-1].tsn(), "what was refused is not acknowledged")
 
-		require.NoError(t, receive(c, &one{want: maxUnread}))
+		require.NoError(t, placertest.Receive(c, &placertest.Collector{Want: maxUnread}))
 		require.Zero(t, x.a.room.messages.Load())
 		require.Zero(t, x.a.room.octets.Load())
 		x.says(victimTag, data(flagsMessage, first+maxUnread, 3, 16, binary.BigEndian.AppendUint16(nil, maxUnread+1)))
-		require.NoError(t, receive(c, &one{want: 1}))
+		require.NoError(t, placertest.Receive(c, &placertest.Collector{Want: 1}))
 	})
 }
 
@@ -218,7 +219,7 @@ func TestRoomIsToldOf(t *testing.T) {
 		sacks := x.chunks(chunkSack)
 		require.Zero(t, sacks[len(sacks)-1].window())
 
-		require.NoError(t, receive(c, &one{want: sent}))
+		require.NoError(t, placertest.Receive(c, &placertest.Collector{Want: sent}))
 		sacks = x.chunks(chunkSack)
 		require.Len(t, sacks, 1, "once")
 		require.GreaterOrEqual(t, sacks[0].window(), uint32(receiveBuffer/2))
@@ -430,7 +431,7 @@ func TestSCTP_51_PeerThatAcknowledgesNothing(t *testing.T) {
 			}
 			require.ErrorIs(t, x.failure(), syscall.ETIMEDOUT)
 			require.ErrorContains(t, x.failure(), "acknowledges nothing")
-			require.ErrorIs(t, receive(c, &one{want: 1}), syscall.ETIMEDOUT)
+			require.ErrorIs(t, placertest.Receive(c, &placertest.Collector{Want: 1}), syscall.ETIMEDOUT)
 		})
 	}
 }

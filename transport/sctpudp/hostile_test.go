@@ -3,7 +3,6 @@ package sctpudp
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"net"
 	"net/netip"
 	"runtime"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -75,33 +74,15 @@ func (p *pair) forge(b []byte) {
 	require.NoError(p, err)
 }
 
-// one takes a number of segments.
-type one struct {
-	transport.NoPrediction
-	want int
-	got  []string
-}
-
-func (o *one) Segment(_ uint64, ulpdu []byte) error {
-	o.got = append(o.got, string(ulpdu))
-	return nil
-}
-
-func (o *one) Segments(seq uint64, batch transport.SegmentBatch) error {
-	return transport.EachSegment(o, seq, batch)
-}
-
-func (o *one) enough() bool { return len(o.got) >= o.want }
-
 // works moves a segment each way.
 func (p *pair) works() {
 	p.Helper()
 	for _, d := range [][2]*sctp.Conn{{p.client, p.server}, {p.server, p.client}} {
 		require.True(p, d[0].Append([]byte("segment"), nil, true))
 		require.NoError(p, d[0].Flush(true))
-		o := &one{want: 1}
-		require.NoError(p, receive(d[1], o))
-		require.Equal(p, []string{"segment"}, o.got)
+		o := &placertest.Collector{Want: 1}
+		require.NoError(p, placertest.Receive(d[1], o))
+		require.Equal(p, []string{"segment"}, o.Got)
 	}
 }
 
@@ -247,24 +228,6 @@ func TestDataComesWithTheCookie(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, valid(answer[:n]))
 	require.EqualValues(t, chunkCookieAck, answer[headerSize], "before anything else")
-}
-
-// receive receives until the placer has enough, or there is an error.
-func receive(c *sctp.Conn, p waiter) error {
-	for {
-		if err := c.Receive(p, transport.Park); err != nil && !errors.Is(err, transport.ErrWoken) {
-			return err
-		}
-		if p.enough() {
-			return nil
-		}
-	}
-}
-
-// A waiter is a Placer that knows when it has what the test waits for.
-type waiter interface {
-	transport.Placer
-	enough() bool
 }
 
 // TestSessionOnAnAssociationThatThePeerShutsDown is opened on another one.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -28,9 +29,9 @@ func (x *victim) accept() *sctp.Conn {
 func (x *victim) wants(c *sctp.Conn, stream uint16) {
 	x.Helper()
 	x.says(victimTag, data(flagsMessage, x.tsn(), stream, sctp.PPIDSegment, octets("0001 41")))
-	p := &one{want: 1}
-	require.NoError(x, receive(c, p))
-	require.Equal(x, []string{"A"}, p.got)
+	p := &placertest.Collector{Want: 1}
+	require.NoError(x, placertest.Receive(c, p))
+	require.Equal(x, []string{"A"}, p.Got)
 }
 
 // TestSCTP_9_19_PeerBeginsAnew: on streams whose session has ended, though this end does not
@@ -39,7 +40,7 @@ func TestSCTP_9_19_PeerBeginsAnew(t *testing.T) {
 	guarded(t, func(x *victim) {
 		first := x.session(3)
 		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")))
-		require.ErrorIs(t, receive(first, &one{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(first, &placertest.Collector{Want: 1}), io.EOF)
 		require.NoError(t, first.Close())
 		synctest.Wait()
 		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0000 0001")))
@@ -60,13 +61,13 @@ func TestSCTP_9_19_PeerIsQuickToBeginAnew(t *testing.T) {
 		x.says(victimTag, append(
 			data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")),
 			data(flagsMessage, x.tsn()+1, 3, sctp.PPIDControl, octets("0000 0001"))...))
-		require.ErrorIs(t, receive(first, &one{want: 1}), io.EOF, "the Initiate is none of its messages")
+		require.ErrorIs(t, placertest.Receive(first, &placertest.Collector{Want: 1}), io.EOF, "the Initiate is none of its messages")
 		require.NoError(t, first.Close())
 		synctest.Wait()
 		second := x.accept()
 		x.wants(second, 3)
 		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0002 0004")))
-		require.ErrorIs(t, receive(second, &one{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(second, &placertest.Collector{Want: 1}), io.EOF)
 		require.NoError(t, second.Close())
 		synctest.Wait()
 		x.sack(1 << 20)
@@ -122,7 +123,7 @@ func TestSEC_42_PieceThatEndsNoMessage(t *testing.T) {
 		require.NoError(t, c.CloseSend())
 		x.sack(1 << 20)
 		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")))
-		require.ErrorIs(t, receive(c, &one{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(c, &placertest.Collector{Want: 1}), io.EOF)
 		for _, stream := range []uint16{3, 4, 5} {
 			x.says(victimTag, data(piece, x.tsn(), stream, sctp.PPIDControl, octets("0000 0001")))
 		}
@@ -167,7 +168,7 @@ func TestPeerThatBeginsAnewTooEarly(t *testing.T) {
 			require.NoError(t, first.Flush(true))
 		}
 		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")))
-		require.ErrorIs(t, receive(first, &one{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(first, &placertest.Collector{Want: 1}), io.EOF)
 		require.NoError(t, first.Close())
 		synctest.Wait()
 		tsn := x.tsn()
@@ -190,7 +191,7 @@ func TestPeerThatHasBegunAnewTooEarly(t *testing.T) {
 		x.says(victimTag, append(
 			data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")),
 			data(flagsMessage, x.tsn()+1, 3, sctp.PPIDControl, octets("0000 0001"))...))
-		require.ErrorIs(t, receive(first, &one{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(first, &placertest.Collector{Want: 1}), io.EOF)
 		require.NoError(t, first.Close())
 		synctest.Wait()
 		require.Zero(t, x.l.unasked.Load())
@@ -247,7 +248,7 @@ func TestWaitOnStreamsThatAnotherSessionHas(t *testing.T) {
 		first := x.session(3)
 		require.NoError(t, first.CloseSend()) // waits
 		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")))
-		require.ErrorIs(t, receive(first, &one{want: 1}), io.EOF)
+		require.ErrorIs(t, placertest.Receive(first, &placertest.Collector{Want: 1}), io.EOF)
 		require.NoError(t, first.Close())
 		synctest.Wait()
 		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0000 0001")))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
@@ -89,7 +90,7 @@ func TestSCTP_31_StreamsAreNotUsedAgainBeforeAllIsAcknowledged(t *testing.T) {
 	first := p.stream(0)
 
 	require.NoError(t, p.server.CloseSend())
-	require.ErrorContains(t, receive(p.client, &one{want: 1}), "EOF")
+	require.ErrorContains(t, placertest.Receive(p.client, &placertest.Collector{Want: 1}), "EOF")
 	p.eventually("all else is acknowledged", func(*association) bool { return first.messages == 0 })
 	mute.Store(true)
 	require.NoError(t, p.client.Close())

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
@@ -112,9 +113,9 @@ func TestSCTP_5_22_DataOnAStreamThatIsNotThere(t *testing.T) {
 	require.NoError(t, s.attach())
 	_, err := s.pion.Write([]byte("anything"))
 	require.NoError(t, err)
-	err = receive(p.server, &one{want: 1})
+	err = placertest.Receive(p.server, &placertest.Collector{Want: 1})
 	require.ErrorIs(t, err, errStream)
-	require.ErrorIs(t, receive(p.client, &one{want: 1}), syscall.ECONNRESET)
+	require.ErrorIs(t, placertest.Receive(p.client, &placertest.Collector{Want: 1}), syscall.ECONNRESET)
 }
 
 // TestSCTP_6_43_MessagesOnTheWire: unordered, unfragmented, and with their PPID.
@@ -179,7 +180,7 @@ func TestSCTP_9_31_53_StreamsAreUsedAgain(t *testing.T) {
 	for range 3 * maxStreams / 100 {
 		client, server := p.session(t.Context())
 		require.NoError(t, client.Close())
-		require.ErrorContains(t, receive(server, &one{want: 1}), "EOF")
+		require.ErrorContains(t, placertest.Receive(server, &placertest.Collector{Want: 1}), "EOF")
 		require.NoError(t, server.Close())
 		require.Eventually(t, func() bool {
 			for _, a := range p.c.pool.Associations() {
@@ -220,7 +221,7 @@ func TestSCTP_50_51_PeerThatVanishes(t *testing.T) {
 	client, _ := p.session(t.Context())
 	start := time.Now()
 	require.NoError(t, l.e.pc.Close()) // the peer answers no more
-	err = client.Receive(&one{want: 1}, transport.Park)
+	err = client.Receive(&placertest.Collector{Want: 1}, transport.Park)
 	require.ErrorIs(t, err, syscall.ETIMEDOUT)
 	var fault *transport.Fault
 	require.False(t, errors.As(err, &fault))
