@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -37,7 +38,8 @@ func TestAttackSlowSetUp(t *testing.T) {
 				v := newLonelyVictim(t)
 				lc := &iwarp.ListenConfig{SetupTimeout: timeout, MaxHalfOpen: 4}
 				if x.tls {
-					lc.TLS = &tls.Config{Certificates: []tls.Certificate{wiretest.Certificate(t)}}
+					cert, _ := selfsigned.New("iwarp.test")
+					lc.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 				}
 				l, err := v.rnic.Listen(testContext(t), "pipe", "", lc)
 				require.NoError(t, err)

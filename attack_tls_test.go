@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
-	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -55,7 +55,8 @@ func TestAttackOnTLS(t *testing.T) {
 		"cuts octets out":  func(b []byte) []byte { return append(b[:7:7], b[12:]...) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			cert, ctx := wiretest.Certificate(t), testContext(t)
+			cert, roots := selfsigned.New("iwarp.test")
+			ctx := testContext(t)
 			client, server := newSide(t, nil), newSide(t, nil)
 			a, x := transport.Pipe(transport.PipeOptions{})
 			y, b := transport.Pipe(transport.PipeOptions{})
@@ -72,7 +73,7 @@ func TestAttackOnTLS(t *testing.T) {
 				accepted <- err
 			}()
 			var err error
-			client.qp, err = client.rnic.Client(ctx, a, &iwarp.QPConfig{PD: client.pd, TLS: &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"}})
+			client.qp, err = client.rnic.Client(ctx, a, &iwarp.QPConfig{PD: client.pd, TLS: &tls.Config{RootCAs: roots, ServerName: "iwarp.test"}})
 			require.NoError(t, err)
 			require.NoError(t, <-accepted)
 			mem, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
-	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -105,7 +105,7 @@ func TestSEC_38_EndOfTLSThatIsNotTold(t *testing.T) {
 
 // connectOverTLS connects a QP of each side over the two ends of a connection.
 func connectOverTLS(t *testing.T, client, server *side, a, b net.Conn) {
-	cert := wiretest.Certificate(t)
+	cert, roots := selfsigned.New("iwarp.test")
 	accepted := make(chan error, 1)
 	go func() {
 		cr, err := server.rnic.Server(context.Background(), b, &iwarp.ListenConfig{TLS: &tls.Config{Certificates: []tls.Certificate{cert}}})
@@ -116,7 +116,7 @@ func connectOverTLS(t *testing.T, client, server *side, a, b net.Conn) {
 	}()
 	var err error
 	client.qp, err = client.rnic.Client(context.Background(), a, &iwarp.QPConfig{
-		PD: client.pd, TLS: &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"},
+		PD: client.pd, TLS: &tls.Config{RootCAs: roots, ServerName: "iwarp.test"},
 	})
 	require.NoError(t, err)
 	require.NoError(t, <-accepted)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
@@ -62,7 +63,7 @@ func dribblersOf(t *testing.T, addr string, n int) {
 // answer is for TestSEC_2_42_SlowRequestsDoNotBlockOthers, in virtual time: a busy machine needs more than
 // the default timeouts for a set-up over TLS.
 func TestSEC_42_SlowRequestsOverTCP(t *testing.T) {
-	certificate := wiretest.Certificate(t)
+	certificate, roots := selfsigned.New("iwarp.test")
 	for name, lc := range map[string]*iwarp.ListenConfig{
 		"default limit": {},
 		"a limit":       {MaxHalfOpen: 256},
@@ -89,7 +90,7 @@ func TestSEC_42_SlowRequestsOverTCP(t *testing.T) {
 			dribblersOf(t, l.Addr().String(), dribblers)
 			var cfg *tls.Config
 			if lc.TLS != nil {
-				cfg = &tls.Config{RootCAs: wiretest.Roots(t, certificate), ServerName: "iwarp.test"}
+				cfg = &tls.Config{RootCAs: roots, ServerName: "iwarp.test"}
 			}
 			for range honest {
 				ctx, cancel := context.WithTimeout(t.Context(), bound)

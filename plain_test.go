@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -51,9 +52,9 @@ func serves(t *testing.T, f func(c net.Conn)) (addr string) {
 // TestErrorsOfSetUpAreInPlainWords: each says once what has failed, and what the reader can
 // do.
 func TestErrorsOfSetUpAreInPlainWords(t *testing.T) {
-	cert := wiretest.Certificate(t)
+	cert, roots := selfsigned.New("iwarp.test")
 	secure := &tls.Config{Certificates: []tls.Certificate{cert}}
-	untrusting := &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"}
+	untrusting := &tls.Config{RootCAs: roots, ServerName: "iwarp.test"}
 	s := newSide(t, nil)
 	expired, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
 	defer cancel()

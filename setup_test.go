@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -321,9 +322,9 @@ func TestRNICCloseEndsASetUp(t *testing.T) {
 }
 
 func TestARCH_30_SEC_38_QPOverTLS(t *testing.T) {
-	cert := wiretest.Certificate(t)
+	cert, roots := selfsigned.New("iwarp.test")
 	serverTLS := &tls.Config{Certificates: []tls.Certificate{cert}}
-	clientTLS := &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"}
+	clientTLS := &tls.Config{RootCAs: roots, ServerName: "iwarp.test"}
 	writeReadSend(t, pairConfig{client: iwarp.QPConfig{TLS: clientTLS}, listen: &iwarp.ListenConfig{TLS: serverTLS}})
 
 	t.Run("wrong certificate", func(t *testing.T) {
@@ -340,7 +341,7 @@ func TestARCH_30_SEC_38_QPOverTLS(t *testing.T) {
 		l, err := server.rnic.Listen(testContext(t), "tcp", "127.0.0.1:0", &iwarp.ListenConfig{TLS: serverTLS})
 		require.NoError(t, err)
 		defer l.Close()
-		cfg := &tls.Config{RootCAs: wiretest.Roots(t, cert)}
+		cfg := &tls.Config{RootCAs: roots}
 		_, err = client.rnic.Dial(testContext(t), "tcp", l.Addr().String(), &iwarp.QPConfig{PD: client.pd, TLS: cfg})
 		var other x509.HostnameError
 		require.ErrorAs(t, err, &other)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -41,9 +42,9 @@ func traced(refused iwarp.SetupStage, why error) (*iwarp.SetupTrace, *[]string) 
 
 // TestCM_45_StagesOfASetUpFollowOneAnother, over each network and with TLS.
 func TestCM_45_StagesOfASetUpFollowOneAnother(t *testing.T) {
-	cert := wiretest.Certificate(t)
+	cert, roots := selfsigned.New("iwarp.test")
 	serverTLS := &tls.Config{Certificates: []tls.Certificate{cert}}
-	clientTLS := &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"}
+	clientTLS := &tls.Config{RootCAs: roots, ServerName: "iwarp.test"}
 	for _, c := range []struct {
 		network string
 		tls     *tls.Config

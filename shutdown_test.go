@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -50,12 +51,12 @@ func TestShutdownDeliversWhatWasSent(t *testing.T) {
 		require.NoError(t, err)
 		require.Less(t, arrived, 50, "what Shutdown is there for")
 	})
-	cert := wiretest.Certificate(t)
+	cert, roots := selfsigned.New("iwarp.test")
 	for name, pc := range map[string]pairConfig{
 		"tcp":      {network: "tcp"},
 		"sctp+udp": {network: "sctp+udp"},
 		"tls": {
-			client: iwarp.QPConfig{TLS: &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"}},
+			client: iwarp.QPConfig{TLS: &tls.Config{RootCAs: roots, ServerName: "iwarp.test"}},
 			listen: &iwarp.ListenConfig{TLS: &tls.Config{Certificates: []tls.Certificate{cert}}},
 		},
 	} {

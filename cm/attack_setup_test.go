@@ -12,6 +12,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -28,8 +29,8 @@ func eachNetwork(t *testing.T, f func(t *testing.T, network string, server, clie
 		})
 	}
 	t.Run("tls", func(t *testing.T) {
-		c := wiretest.Certificate(t)
-		f(t, "tcp", &tls.Config{Certificates: []tls.Certificate{c}}, &tls.Config{RootCAs: wiretest.Roots(t, c), ServerName: "iwarp.test"})
+		c, roots := selfsigned.New("iwarp.test")
+		f(t, "tcp", &tls.Config{Certificates: []tls.Certificate{c}}, &tls.Config{RootCAs: roots, ServerName: "iwarp.test"})
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -26,15 +27,15 @@ func TestCM_34_ExpectServerStopsARelayBetweenTwoConnectionsOfTLS(t *testing.T) {
 					client.ExpectServer = func(p iwarp.Peer) error { return fmt.Errorf("it is %q", p.Name) }
 				}
 			})
-			server := wiretest.Certificate(t)
+			server, servers := selfsigned.New("iwarp.test")
 			h := newHost(t, sa, "pipe", &iwarp.ListenConfig{TLS: &tls.Config{Certificates: []tls.Certificate{server}}}, nil)
 			c := newSite(t, ca, nil)
-			own := wiretest.Certificate(t)
+			own, owns := selfsigned.New("iwarp.test")
 			m := &relay{}
 			var all sync.WaitGroup
-			near := m.betweenTLS(t, &all, h.addr, own, &tls.Config{RootCAs: wiretest.Roots(t, server), ServerName: "iwarp.test"})
+			near := m.betweenTLS(t, &all, h.addr, own, &tls.Config{RootCAs: servers, ServerName: "iwarp.test"})
 			qc := c.asks()
-			qc.TLS = &tls.Config{RootCAs: wiretest.Roots(t, own), ServerName: "iwarp.test"}
+			qc.TLS = &tls.Config{RootCAs: owns, ServerName: "iwarp.test"}
 			qp, err := c.rnic.Client(t.Context(), near, qc)
 			if expects {
 				require.ErrorIs(t, err, iwarp.ErrAuth)

@@ -339,7 +339,7 @@ func TestDamageAtEveryDatagram(t *testing.T) {
 
 // TestRMA_19_DamageOverTCP: behind some of the octets of TCP and of TLS, in real time.
 func TestRMA_19_DamageOverTCP(t *testing.T) {
-	client, server := testTLS(t)
+	client, server := testTLS()
 	for name, p := range map[string]plan{"TCP": {network: "tcp"}, "TLS": {network: "tcp", plain: true, clientTLS: client, serverTLS: server}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,19 +1,14 @@
 package rma
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"go/build"
-	"math/big"
-	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 )
 
 // TestRMA_43_ReadAndWrite in all suites, over networks of each kind.
@@ -28,19 +23,19 @@ func TestRMA_43_ReadAndWrite(t *testing.T) {
 		}
 	}
 	t.Run("TLS alone", func(t *testing.T) {
-		client, server := testTLS(t)
+		client, server := testTLS()
 		w := start(t, plan{network: "tcp", plain: true, clientTLS: client, serverTLS: server})
 		require.EqualValues(t, 1, w.client.Suite())
 		w.movesOctets()
 	})
 	t.Run("TLS without the certificate of a client", func(t *testing.T) {
-		client, server := testTLS(t)
+		client, server := testTLS()
 		client.Certificates, server.ClientAuth = nil, tls.NoClientCert
 		w := newPair(t, plan{network: "tcp", plain: true, clientTLS: client, serverTLS: server})
 		require.ErrorIs(t, w.server.Serve(w.context(), w.qps[1]), ErrNoSuite, "it has no identity that keys could depend on")
 	})
 	t.Run("TLS without the certificate of a client, where that is allowed", func(t *testing.T) {
-		client, server := testTLS(t)
+		client, server := testTLS()
 		client.Certificates, server.ClientAuth = nil, tls.NoClientCert
 		w := start(t, plan{
 			network: "tcp", plain: true, clientTLS: client, serverTLS: server,
@@ -71,21 +66,9 @@ func (w *pair) movesOctets() {
 }
 
 // testTLS makes the configurations of both sides, of which each has a certificate.
-func testTLS(t *testing.T) (client, server *tls.Config) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	cert, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	pool := x509.NewCertPool()
-	pool.AddCert(cert)
-	mine := []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
+func testTLS() (client, server *tls.Config) {
+	cert, pool := selfsigned.New("127.0.0.1")
+	mine := []tls.Certificate{cert}
 	client = &tls.Config{ServerName: "127.0.0.1", Certificates: mine, RootCAs: pool, MinVersion: tls.VersionTLS13}
 	server = &tls.Config{Certificates: mine, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}
 	return client, server

@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
 	"github.com/goiwarp/iwarp/counters"
-	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 )
 
 // setupSpans are the stages of a connection without TLS, in order.
@@ -113,7 +113,7 @@ func TestSetUpThatFails(t *testing.T) {
 
 // TestSetUpThatTLSRefuses is told from one that has lost its connection, on whichever side the handshake has failed.
 func TestSetUpThatTLSRefuses(t *testing.T) {
-	cert := wiretest.Certificate(t)
+	cert, roots := selfsigned.New("iwarp.test")
 	for name, c := range map[string]struct{ theirs, ours *tls.Config }{
 		"by the peer":       {&tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"one"}}, &tls.Config{NextProtos: []string{"another"}}},
 		"by this side":      {&tls.Config{Certificates: []tls.Certificate{cert}}, &tls.Config{RootCAs: x509.NewCertPool()}},
@@ -124,7 +124,7 @@ func TestSetUpThatTLSRefuses(t *testing.T) {
 			l, err := server.rnic.Listen(timely(t), "pipe", "", &iwarp.ListenConfig{TLS: c.theirs})
 			require.NoError(t, err)
 			if c.ours.ServerName = "iwarp.test"; c.ours.RootCAs == nil {
-				c.ours.RootCAs = wiretest.Roots(t, cert)
+				c.ours.RootCAs = roots
 			}
 			_, err = r.Dial(timely(t), client.rnic, "pipe", l.Addr().String(), &iwarp.QPConfig{PD: client.pd, TLS: c.ours})
 			require.Error(t, err)

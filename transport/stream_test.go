@@ -81,7 +81,7 @@ func tcpPair(t *testing.T) (a, b net.Conn) {
 func tlsPair(t *testing.T) (a, b net.Conn) {
 	t.Helper()
 	ac, bc := tcpPair(t)
-	client, server := testTLS(t)
+	client, server := testTLS()
 	var err error
 	done := make(chan struct{})
 	go func() {

@@ -1,46 +1,20 @@
 package transport
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"io"
-	"math/big"
 	"net"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 )
 
-var testCertificate = sync.OnceValues(func() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		DNSNames:     []string{"peer.test"},
-		NotBefore:    time.Now().Add(-time.Hour),
-		NotAfter:     time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
-})
-
 // testTLS returns configurations for two peers that trust each other.
-func testTLS(t *testing.T) (client, server *tls.Config) {
-	t.Helper()
-	cert, err := testCertificate()
-	require.NoError(t, err, "a certificate is made")
-	leaf, err := x509.ParseCertificate(cert.Certificate[0])
-	require.NoError(t, err, "the certificate is parsed")
-	roots := x509.NewCertPool()
-	roots.AddCert(leaf)
+func testTLS() (client, server *tls.Config) {
+	cert, roots := selfsigned.New("peer.test")
 	return &tls.Config{RootCAs: roots, ServerName: "peer.test"}, &tls.Config{Certificates: []tls.Certificate{cert}}
 }
 
@@ -63,7 +37,7 @@ func (c *eagerConn) Read(p []byte) (n int, err error) {
 
 // TestEndThatComesWithTheLastOctets of TLS: they are read, and whether the peer has told the end is known after them.
 func TestEndThatComesWithTheLastOctets(t *testing.T) {
-	client, server := testTLS(t)
+	client, server := testTLS()
 	for name, c := range map[string]struct {
 		end  func(secured, below net.Conn) error
 		want error
@@ -100,7 +74,7 @@ func TestEndThatComesWithTheLastOctets(t *testing.T) {
 
 // TestTLS13IsTheLeast of what either side's configuration allows, and of one that GetConfigForClient returns.
 func TestTLS13IsTheLeast(t *testing.T) {
-	client, server := testTLS(t)
+	client, server := testTLS()
 	chosen := server.Clone()
 	chosen.MinVersion = tls.VersionTLS12
 	own := func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, nil } // the server's
@@ -151,7 +125,7 @@ func TestTLS13IsTheLeast(t *testing.T) {
 func TestSessionsOfTLSAreResumed(t *testing.T) {
 	for name, keys := range map[string][][32]byte{"without keys": nil, "with keys": {{1}}} {
 		t.Run(name, func(t *testing.T) {
-			client, server := testTLS(t)
+			client, server := testTLS()
 			client.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 			if keys != nil {
 				server.SetSessionTicketKeys(keys)

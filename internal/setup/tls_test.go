@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/counters"
-	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -21,7 +21,8 @@ func TestHandshakesOfTLSThatAreGivenUp(t *testing.T) {
 		var log bytes.Buffer
 		m := newManager(t)
 		m.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
-		l := listens(t, m, ListenConfig{MaxHalfOpen: 1, TLS: &tls.Config{Certificates: []tls.Certificate{wiretest.Certificate(t)}}})
+		cert, _ := selfsigned.New("iwarp.test")
+		l := listens(t, m, ListenConfig{MaxHalfOpen: 1, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}})
 		calls(t, l, nil)
 		time.Sleep(time.Second)
 		calls(t, l, nil)
@@ -39,13 +40,13 @@ func TestHandshakesOfTLSThatAreGivenUp(t *testing.T) {
 func TestProgressIsThatOfThePeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)
-		cert := wiretest.Certificate(t)
+		cert, roots := selfsigned.New("iwarp.test")
 		l := listens(t, m, ListenConfig{TLS: &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			time.Sleep(3 * time.Second) // ProgressTimeout is 2 s
 			return &cert, nil
 		}}})
 		own, _ := local(t)
-		own.TLS = &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"}
+		own.TLS = &tls.Config{RootCAs: roots, ServerName: "iwarp.test"}
 		dialled := make(chan error, 1)
 		go func() { dialled <- m.Dial(someTime(t), "pipe", l.Addr().String(), own) }()
 		q, err := l.Accept(someTime(t))
@@ -78,7 +79,7 @@ func TestListenerWithoutACertificate(t *testing.T) {
 func TestClientThatTLSRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)
-		cert := wiretest.Certificate(t)
+		cert, roots := selfsigned.New("iwarp.test")
 		a, b := transport.Pipe(transport.PipeOptions{})
 		defer b.Close()
 		refused := make(chan error, 1)
@@ -87,7 +88,7 @@ func TestClientThatTLSRefuses(t *testing.T) {
 			refused <- tls.Server(b, cfg).HandshakeContext(t.Context())
 		}()
 		own, _ := local(t)
-		own.TLS = &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"}
+		own.TLS = &tls.Config{RootCAs: roots, ServerName: "iwarp.test"}
 		err := m.Client(someTime(t), a, own)
 		require.ErrorContains(t, <-refused, "client didn't provide a certificate")
 		require.EqualError(t, err, "TLS: the peer has refused the connection: tls: certificate required")

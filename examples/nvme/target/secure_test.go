@@ -2,13 +2,8 @@ package target
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	number "math/big"
 	"net/netip"
 	"testing"
 	"time"
@@ -19,25 +14,8 @@ import (
 	"github.com/goiwarp/iwarp/cm"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 	nvme "github.com/goiwarp/iwarp/examples/nvme/host"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 )
-
-// certificate makes a certificate for a name, and the pool that trusts it.
-func certificate(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: number.NewInt(1), DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	pool := x509.NewCertPool()
-	parsed, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	pool.AddCert(parsed)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
-}
 
 // refuses checks that a host does not get in, and that the target has made nothing for it.
 func (w *world) refuses(o nvme.Options, want error) {
@@ -53,9 +31,9 @@ func (w *world) refuses(o nvme.Options, want error) {
 
 // TestTLS: with Config.TLS and certificates of hosts a name is not enough.
 func TestTLS(t *testing.T) {
-	server, trustsServer := certificate(t, "storage.example")
-	client, trustsClient := certificate(t, "host.example")
-	other, _ := certificate(t, "host.example")
+	server, trustsServer := selfsigned.New("storage.example")
+	client, trustsClient := selfsigned.New("host.example")
+	other, _ := selfsigned.New("host.example")
 	w := newWorld(t, "tcp", &Config{TLS: &tls.Config{
 		Certificates: []tls.Certificate{server}, ClientCAs: trustsClient, ClientAuth: tls.RequireAndVerifyClientCert,
 	}}, nil)

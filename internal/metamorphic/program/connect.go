@@ -9,6 +9,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/damage"
+	"github.com/goiwarp/iwarp/internal/selfsigned"
 	"github.com/goiwarp/iwarp/solicit"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -217,11 +218,11 @@ func dialAndAccept(ctx context.Context, client *iwarp.RNIC, network, to string, 
 	return qps, err
 }
 
+const certified = "iwarp.test"
+
 // certificate is that of all listeners.
-var certificate = newCertificate()
+var certificate, roots = selfsigned.New(certified)
 
 func serverTLS() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{certificate}} }
 
-func clientTLS() *tls.Config {
-	return &tls.Config{RootCAs: rootsOf(certificate), ServerName: certificateName}
-}
+func clientTLS() *tls.Config { return &tls.Config{RootCAs: roots, ServerName: certified} }
