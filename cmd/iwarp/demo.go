@@ -8,11 +8,12 @@ import (
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/examples/filecopy/transfer"
+	"github.com/goiwarp/iwarp/internal/units"
 )
 
 func demoCommand() *cobra.Command {
 	c := &copying{}
-	size := transfer.Size(256 << 20)
+	size := units.Size(256 << 20)
 	cmd := &cobra.Command{
 		Use: "demo", Short: "copy a file between two processes by RDMA, there and back", Args: cli.NoArgs,
 		Long: `Starts a server in a second process, makes a file, copies it there by RDMA Writes, deletes it, and copies it back by RDMA

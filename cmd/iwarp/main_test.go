@@ -108,7 +108,7 @@ func TestWrongCalls(t *testing.T) {
 		{"put --network ipx f", `iwarp put: --network "ipx": tcp, sctp and sctp+udp are known`},
 		{"serve --network ipx d", `iwarp serve: --network "ipx": tcp, sctp and sctp+udp are known`},
 		{"put --adr x f", "iwarp put: unknown flag --adr: is --addr meant?"},
-		{"demo --size 1TiB", `iwarp demo: --size "1TiB": not a size such as 100000, 64MiB or 5GiB`},
+		{"demo --size 1PiB", `iwarp demo: --size "1PiB": not a size such as 100000, 64MiB or 5GiB`},
 		{"top a b", `iwarp top: unexpected argument "b"; usage: iwarp top [ADDRESS] [flags]`},
 		{"top alpha", `iwarp top: "alpha" has no port: want host:port, as in 127.0.0.1:9464`},
 		{"top --interval 1ms", "iwarp top: --interval 1ms: want 200ms or more"},

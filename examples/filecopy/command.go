@@ -12,6 +12,7 @@ import (
 
 	"github.com/goiwarp/iwarp/examples/filecopy/transfer"
 	"github.com/goiwarp/iwarp/examples/internal/program"
+	"github.com/goiwarp/iwarp/internal/units"
 )
 
 const usage = `usage:
@@ -32,7 +33,7 @@ type command struct {
 	transfer.Link
 	addr  string
 	trace string
-	size  transfer.Size
+	size  units.Size
 }
 
 // run does what the command line asks for.

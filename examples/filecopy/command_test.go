@@ -124,7 +124,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"get", "a", "b", "c"},
 		{"demo", "more"},
 		{"demo", "--size", "-1"},
-		{"demo", "--size", "1TiB"},
+		{"demo", "--size", "1PiB"},
 		{"serve", "--trace", "x", "."},
 		{"put", "-x"},
 		{"demo", "--network", "ipx"},

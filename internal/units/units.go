@@ -1,4 +1,4 @@
-// Package units makes texts of numbers, for people.
+// Package units makes texts of numbers, for people, and reads sizes.
 package units
 
 import (

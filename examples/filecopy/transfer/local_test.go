@@ -25,18 +25,6 @@ func TestDemoTellsCountersThatDiffer(t *testing.T) {
 	require.ErrorContains(t, err, "another one")
 }
 
-func TestSize(t *testing.T) {
-	for text, want := range map[string]Size{"0": 0, "100000": 100000, "1KiB": 1 << 10, "64MiB": 64 << 20, "1GiB": 1 << 30} {
-		var s Size
-		require.NoError(t, s.Set(text))
-		require.Equal(t, want, s)
-		require.Equal(t, text, s.String())
-	}
-	for _, text := range []string{"", "x", "-1", "1.5MiB", "MiB", "9999999999GiB", "9223372036854775808"} {
-		require.Error(t, new(Size).Set(text), "%q", text)
-	}
-}
-
 // TestFileSystemsThatSyncNoDirectory: a file was copied all the same.
 func TestFileSystemsThatSyncNoDirectory(t *testing.T) {
 	for _, no := range []syscall.Errno{syscall.EINVAL, syscall.ENOTSUP, syscall.ENOSYS} {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/goiwarp/iwarp/internal/units"
 )
 
 // Kind is what a Spec makes a Backend of.
@@ -180,7 +182,7 @@ func (s *Spec) set(name, value string, valued bool) error {
 
 // parseSize parses octets, more than 0.
 func parseSize(text string) (int64, error) {
-	var n Size
+	var n units.Size
 	if n.Set(text) != nil || n == 0 {
 		return 0, fmt.Errorf("%q is no size: want octets, as 4096, or 512MiB (KiB, MiB, GiB, TiB)", text)
 	}
@@ -191,7 +193,7 @@ func parseSize(text string) (int64, error) {
 func (s Spec) String() string {
 	text := string(s.Kind) + ":" + strings.ReplaceAll(s.Path, ",", ",,")
 	if s.Kind == KindMemory {
-		text = string(s.Kind) + ":" + (*Size)(&s.Size).String()
+		text = string(s.Kind) + ":" + (*units.Size)(&s.Size).String()
 	}
 	for _, name := range optionNames {
 		o := options[name]
@@ -203,7 +205,7 @@ func (s Spec) String() string {
 			}
 		case o.size != nil:
 			if n := *o.size(&s); n > 0 {
-				text += "," + name + "=" + (*Size)(&n).String()
+				text += "," + name + "=" + (*units.Size)(&n).String()
 			}
 		case s.BlockSize > 0:
 			text += "," + name + "=" + strconv.Itoa(s.BlockSize)

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/internal/units"
 )
 
 // An order is a command of -control: its name, its arguments, and what it does. The result goes
@@ -83,7 +83,7 @@ func (d *disks) orderResize(args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var n backend.Size
+	var n units.Size
 	if err := n.Set(args[1]); err != nil {
 		return "", fmt.Errorf("%q is %w", args[1], err)
 	}

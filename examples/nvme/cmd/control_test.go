@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 	"github.com/goiwarp/iwarp/examples/nvme/target"
+	"github.com/goiwarp/iwarp/internal/units"
 )
 
 const (
@@ -69,7 +69,7 @@ func TestControl(t *testing.T) {
 			require.NoError(t, err)
 
 			for _, now := range []int64{8 << 20, 3 << 20, 16 << 20} {
-				octets := backend.Size(now)
+				octets := units.Size(now)
 				require.Equal(t, "ok", v.order("resize 1 "+octets.String()))
 				event(t, c, host.EventNamespaces)
 				require.Equal(t, now, n.Size())

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/host"
+	"github.com/goiwarp/iwarp/internal/units"
 )
 
 func listFlags(fs *flag.FlagSet) action {
@@ -39,7 +39,7 @@ func listNamespaces(ctx context.Context, s *streams, c *host.Controller) error {
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NSID\tSize\tFormat\tAccess\tSerial\tModel\tUUID")
 	for _, n := range namespaces {
-		access, octets := "rw", backend.Size(n.Size())
+		access, octets := "rw", units.Size(n.Size())
 		if n.ReadOnly() {
 			access = "ro"
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 	"github.com/goiwarp/iwarp/examples/nvme/target"
+	"github.com/goiwarp/iwarp/internal/units"
 	"github.com/goiwarp/iwarp/solicit"
 )
 
@@ -26,7 +27,7 @@ type serving struct {
 
 	nqn       string
 	crc       bool
-	solicit   backend.Size
+	solicit   units.Size
 	srq       int
 	maxQueues int
 	icd, ord  int
@@ -80,7 +81,7 @@ func (f *serving) complete() error {
 
 // check finds what package target cannot see, or would take for a default.
 func (f *serving) check() error {
-	switch least := backend.Size(capsule.PageSize << leastMDTS); {
+	switch least := units.Size(capsule.PageSize << leastMDTS); {
 	case len(f.backings) == 0 && !f.control:
 		return usage("there must be a -backing, such as mem:1GiB")
 	case f.solicit != 0 && f.solicit < least:

@@ -8,15 +8,15 @@ import (
 	"io"
 	"os"
 
-	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/host"
+	"github.com/goiwarp/iwarp/internal/units"
 )
 
 // A transfer is what the flags of read and write say.
 type transfer struct {
 	initiator
 	nsid           uint
-	offset, length backend.Size
+	offset, length units.Size
 	file           string
 }
 
@@ -61,7 +61,7 @@ func (t *transfer) open(ctx context.Context, addr string, s *streams) (*host.Con
 
 // check checks the flags with what the namespace is like.
 func (t *transfer) check(n *host.Namespace) error {
-	bs, octets := backend.Size(n.BlockSize()), backend.Size(n.Size())
+	bs, octets := units.Size(n.BlockSize()), units.Size(n.Size())
 	switch {
 	case t.offset%bs != 0:
 		return fmt.Errorf("-offset %d is not a multiple of the block size %d of namespace %d", t.offset, bs, t.nsid)

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/internal/units"
 )
 
 // A verifying is what the flags of verify say.
@@ -21,7 +21,7 @@ type verifying struct {
 	initiator
 	nsid         uint
 	jobs         int
-	offset, size backend.Size
+	offset, size units.Size
 	span         time.Duration
 	seed         uint64
 }

@@ -1,4 +1,4 @@
-package backend
+package units
 
 import (
 	"errors"
@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// A Size is a number of octets, 0 or more, that people read and write: 4096, 512KiB, 4MiB, 1GiB, 2TiB. It is a flag.Value.
+// A Size is a number of octets, 0 or more, on a command line: 4096, 512KiB, 4MiB, 1GiB, 2TiB.
 type Size int64
 
-var units = []struct {
+var suffixes = []struct {
 	suffix string
 	octets int64
 }{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 
-var errSize = errors.New("not a size such as 4096, 512KiB, 4MiB or 1GiB")
+var errSize = errors.New("not a size such as 100000, 64MiB or 5GiB")
 
 // String uses the largest unit that divides the size.
 func (s *Size) String() string {
-	for _, u := range units {
+	for _, u := range suffixes {
 		if n := int64(*s); n != 0 && n%u.octets == 0 {
 			return strconv.FormatInt(n/u.octets, 10) + u.suffix
 		}
@@ -27,10 +27,13 @@ func (s *Size) String() string {
 	return strconv.FormatInt(int64(*s), 10)
 }
 
-// Set parses a size. After an error it is as before.
+// Type is for package pflag.
+func (s *Size) Type() string { return "size" }
+
+// Set is for packages flag and pflag. After an error it is as before.
 func (s *Size) Set(text string) error {
 	unit := int64(1)
-	for _, u := range units {
+	for _, u := range suffixes {
 		if t, ok := strings.CutSuffix(text, u.suffix); ok {
 			text, unit = t, u.octets
 			break
