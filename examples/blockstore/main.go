@@ -14,9 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -167,9 +165,5 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	status := program.Status("blockstore", run(ctx, os.Args[1:], os.Stdin, os.Stdout), os.Stderr)
-	stop()
-	os.Exit(status)
+	program.Main("blockstore", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdin, os.Stdout) })
 }

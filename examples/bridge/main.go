@@ -19,8 +19,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/examples/internal/program"
@@ -28,11 +26,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	status := program.Status("bridge", run(ctx, os.Args[1:], os.Stdout, os.Stderr), os.Stderr)
-	stop()
-	os.Exit(status)
+	program.Main("bridge", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 const usage = "usage: bridge [-nocrc] in|out LISTEN TARGET"

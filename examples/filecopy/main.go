@@ -19,18 +19,16 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("interrupted: %w", err)
-	}
-	os.Exit(program.Status("filecopy", err, os.Stderr))
+	program.Main("filecopy", func(ctx context.Context) error {
+		err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("interrupted: %w", err)
+		}
+		return err
+	})
 }

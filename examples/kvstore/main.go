@@ -22,18 +22,13 @@ import (
 	"flag"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := program.Status("kvstore", run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr), os.Stderr)
-	stop()
-	os.Exit(status)
+	program.Main("kvstore", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr) })
 }
 
 var errUsage = program.UsageError("usage: kvstore keys|serve|get|put|delete|bench [flags]; kvstore help says what they do")

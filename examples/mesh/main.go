@@ -27,18 +27,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := program.Status("mesh", run(ctx, os.Args[1:], os.Stdin, os.Stdout), os.Stderr)
-	stop()
-	os.Exit(status)
+	program.Main("mesh", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdin, os.Stdout) })
 }
 
 // asProcess is the argument with which the program is one of the processes.

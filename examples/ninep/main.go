@@ -24,9 +24,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 
 	"github.com/hugelgupf/p9/p9"
 
@@ -37,11 +35,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	status := program.Status("ninep", run(ctx, os.Args[1:], os.Stdout, os.Stderr), os.Stderr)
-	stop()
-	os.Exit(status)
+	program.Main("ninep", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 // options are those of the command line.

@@ -16,10 +16,8 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/examples/internal/program"
@@ -29,11 +27,7 @@ import (
 const port = "7427"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	status := program.Status("rcopy", run(ctx, os.Args[1:], os.Stdout, os.Stderr), os.Stderr)
-	stop()
-	os.Exit(status)
+	program.Main("rcopy", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 var errUsage = program.UsageError("usage: rcopy serve [-listen ADDR] [-nocrc] DIR, or rcopy put [-nocrc] FILE HOST[:PORT] [DEST]")

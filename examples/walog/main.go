@@ -29,18 +29,13 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := program.Status("walog", run(ctx, os.Args[1:], os.Stdout), os.Stderr)
-	stop()
-	os.Exit(status)
+	program.Main("walog", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout) })
 }
 
 var errUsage = program.UsageError("usage: walog target|demo|compare [flags]; walog help says what they do")

@@ -2,10 +2,14 @@
 package program
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/goiwarp/iwarp/internal/errtext"
 )
@@ -43,4 +47,14 @@ func Status(name string, err error, stderr io.Writer) int {
 		return 2
 	}
 	return 1
+}
+
+// Main runs a program, and ends the process with the status of its error. A signal ends the context, and a second one the
+// process.
+func Main(name string, run func(ctx context.Context) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	status := Status(name, run(ctx), os.Stderr)
+	stop()
+	os.Exit(status)
 }
