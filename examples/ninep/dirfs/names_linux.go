@@ -8,8 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// made sets the group of a new entry, if the process may, and returns its QID.
-func (f *file) made(name string, gid p9.GID) (p9.QID, error) {
+// makes makes an entry of the directory, sets its group, if the process may, and returns its QID.
+func (f *file) makes(name string, gid p9.GID, mk func(dir int) error) (p9.QID, error) {
+	if err := checkName(name); err != nil {
+		return p9.QID{}, err
+	}
+	if err := f.with(mk); err != nil {
+		return p9.QID{}, err
+	}
 	c, err := f.child(name)
 	if err != nil {
 		return p9.QID{}, err
@@ -39,24 +45,12 @@ func (f *file) setGroup(gid p9.GID) error {
 
 // Mkdir makes a directory.
 func (f *file) Mkdir(name string, mode p9.FileMode, _ p9.UID, gid p9.GID) (p9.QID, error) {
-	if err := checkName(name); err != nil {
-		return p9.QID{}, err
-	}
-	if err := f.with(func(dir int) error { return unix.Mkdirat(dir, name, uint32(mode)&0o7777) }); err != nil {
-		return p9.QID{}, err
-	}
-	return f.made(name, gid)
+	return f.makes(name, gid, func(dir int) error { return unix.Mkdirat(dir, name, uint32(mode)&0o7777) })
 }
 
 // Symlink makes a symbolic link, with any target: the server never follows it.
 func (f *file) Symlink(target, name string, _ p9.UID, gid p9.GID) (p9.QID, error) {
-	if err := checkName(name); err != nil {
-		return p9.QID{}, err
-	}
-	if err := f.with(func(dir int) error { return unix.Symlinkat(target, dir, name) }); err != nil {
-		return p9.QID{}, err
-	}
-	return f.made(name, gid)
+	return f.makes(name, gid, func(dir int) error { return unix.Symlinkat(target, dir, name) })
 }
 
 // Readlink returns the target of a symbolic link.
@@ -75,16 +69,10 @@ func (f *file) Readlink() (string, error) {
 
 // Mknod makes named pipes, sockets and regular files; a device node would be one of the server's machine.
 func (f *file) Mknod(name string, mode p9.FileMode, _, _ uint32, _ p9.UID, gid p9.GID) (p9.QID, error) {
-	if err := checkName(name); err != nil {
-		return p9.QID{}, err
-	}
 	if !mode.IsNamedPipe() && !mode.IsSocket() && !mode.IsRegular() {
 		return p9.QID{}, linux.EPERM
 	}
-	if err := f.with(func(dir int) error { return unix.Mknodat(dir, name, uint32(mode), 0) }); err != nil {
-		return p9.QID{}, err
-	}
-	return f.made(name, gid)
+	return f.makes(name, gid, func(dir int) error { return unix.Mknodat(dir, name, uint32(mode), 0) })
 }
 
 // Link makes a further name of target, which is not followed if it is a symbolic link.
