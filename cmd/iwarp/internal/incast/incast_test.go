@@ -1,7 +1,6 @@
 package incast
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,8 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
-	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -74,13 +72,8 @@ func TestCommand(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.html")
 	args := []string{"--peers", "2", "--size", "65536", "--rate", "10000", "--repeats", "1", "--html", page, "--svg", dir}
-	var out bytes.Buffer
-	err := cli.Run(t.Context(), Command(), append(args, "--json"), cli.Streams{Out: &out, Err: t.Output()})
-	if err != nil {
-		require.ErrorIs(t, err, marks.ErrMissed, "so few octets tell nothing")
-	}
 	var r report
-	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
+	require.NoError(t, json.Unmarshal([]byte(peertest.Printed(t, Command(), append(args, "--json")...)), &r))
 	require.Len(t, r.Samples, 3)
 	require.Len(t, r.Marks, 10)
 	html, err := os.ReadFile(page)
@@ -91,9 +84,7 @@ func TestCommand(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(svg), ">rma<", "%s has a line for each way", name)
 	}
-	out.Reset()
-	_ = cli.Run(t.Context(), Command(), args, cli.Streams{Out: &out, Err: t.Output()})
-	require.Contains(t, out.String(), "goodput")
+	require.Contains(t, peertest.Printed(t, Command(), args...), "goodput")
 }
 
 // TestQuantilesOfTheVictim are those of all commands: the greatest of 100 times is not their p99.
@@ -108,9 +99,6 @@ func TestQuantilesOfTheVictim(t *testing.T) {
 }
 
 func TestWrongCalls(t *testing.T) {
-	for _, args := range [][]string{
-		{"--nonsense"}, {"more"}, {"--peers", "0"}, {"--size", "1"}, {"--size", "1G"}, {"--rate", "0"}, {"--rate", "1000001"}, {"--window", "16384"}, {"--window", "68719476737"}, {"--buffer", "0"}, {"--repeats", "0"}, {"--latency", "-1s"}, {"--latency", "2s"},
-	} {
-		require.ErrorAs(t, cli.Run(t.Context(), Command(), args, cli.Streams{Out: t.Output(), Err: t.Output()}), new(cli.UsageError), args)
-	}
+	peertest.WithoutInput(t, Command).Refuses(t,
+		[]string{"--nonsense"}, []string{"more"}, []string{"--peers", "0"}, []string{"--size", "1"}, []string{"--size", "1G"}, []string{"--rate", "0"}, []string{"--rate", "1000001"}, []string{"--window", "16384"}, []string{"--window", "68719476737"}, []string{"--buffer", "0"}, []string{"--repeats", "0"}, []string{"--latency", "-1s"}, []string{"--latency", "2s"})
 }

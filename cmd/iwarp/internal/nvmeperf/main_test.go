@@ -3,7 +3,6 @@ package nvmeperf
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"path/filepath"
@@ -39,12 +38,7 @@ func TestMain(m *testing.M) {
 // run runs the command so briefly that what it measures does not count.
 func run(t *testing.T, names string, args ...string) string {
 	t.Helper()
-	var out bytes.Buffer
-	args = append([]string{"--pairs", "1", "--time", "2ms", "--dir", t.TempDir(), "--run", names}, args...)
-	if err := cli.Run(t.Context(), Command(), args, cli.Streams{Out: &out, Err: t.Output()}); err != nil {
-		require.ErrorIs(t, err, marks.ErrMissed)
-	}
-	return out.String()
+	return peertest.Printed(t, Command(), append([]string{"--pairs", "1", "--time", "2ms", "--dir", t.TempDir(), "--run", names}, args...)...)
 }
 
 // measured is how many marks each measurement comes to.
@@ -53,22 +47,14 @@ var measured = map[string]int{"read": 1, "write": 2, "keyed": 0, "throughput": 2
 // TestEachMark is measured.
 func TestEachMark(t *testing.T) {
 	require.Len(t, measured, len(measurements))
-	for _, m := range measurements {
-		t.Run(m.Name, func(t *testing.T) {
-			var r marks.Report
-			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.Name+"$", "--json")), &r))
-			require.Len(t, r.Marks, measured[m.Name])
-			require.NotEmpty(t, r.Notes)
-			for _, k := range r.Marks {
-				switch {
-				case strings.Contains(k.What, "queues that have ended"), strings.Contains(k.What, "of the window"):
-					require.True(t, k.Met, k.What)
-				default:
-					require.Less(t, k.Value, 1e6, k.What)
-				}
-			}
-		})
-	}
+	peertest.EachMark(t, measured, run, func(t *testing.T, k *marks.Mark) {
+		switch {
+		case strings.Contains(k.What, "queues that have ended"), strings.Contains(k.What, "of the window"):
+			require.True(t, k.Met, k.What)
+		default:
+			require.Less(t, k.Value, 1e6, k.What)
+		}
+	})
 }
 
 func TestTable(t *testing.T) {

@@ -1,9 +1,7 @@
 package rmaperf
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,12 +24,7 @@ func TestMain(m *testing.M) {
 // run runs the command so briefly that what it measures does not count. The rate is one that takes the processors little.
 func run(t *testing.T, names string, args ...string) string {
 	t.Helper()
-	var out bytes.Buffer
-	args = append([]string{"--pairs", "1", "--time", "2ms", "--rate", "100", "--run", names}, args...)
-	if err := cli.Run(t.Context(), Command(), args, cli.Streams{Out: &out, Err: t.Output()}); err != nil {
-		require.ErrorIs(t, err, marks.ErrMissed)
-	}
-	return out.String()
+	return peertest.Printed(t, Command(), append([]string{"--pairs", "1", "--time", "2ms", "--rate", "100", "--run", names}, args...)...)
 }
 
 // measured is what each measurement comes to.
@@ -45,21 +38,13 @@ var exact = []string{"refused whose region", "anything but AUTH", "connections t
 // TestEachMark is measured.
 func TestEachMark(t *testing.T) {
 	require.Len(t, measured, len(measurements))
-	for _, m := range measurements {
-		t.Run(m.Name, func(t *testing.T) {
-			var r marks.Report
-			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.Name+"$", "--json")), &r))
-			require.Len(t, r.Marks, measured[m.Name])
-			require.NotEmpty(t, r.Notes)
-			for _, k := range r.Marks {
-				if isExact(k.What) {
-					require.Zero(t, k.Value, k.What)
-				} else {
-					require.Less(t, k.Value, 1e6, k.What)
-				}
-			}
-		})
-	}
+	peertest.EachMark(t, measured, run, func(t *testing.T, k *marks.Mark) {
+		if isExact(k.What) {
+			require.Zero(t, k.Value, k.What)
+		} else {
+			require.Less(t, k.Value, 1e6, k.What)
+		}
+	})
 }
 
 func isExact(what string) bool {

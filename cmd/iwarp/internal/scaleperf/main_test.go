@@ -1,7 +1,6 @@
 package scaleperf
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io/fs"
@@ -26,11 +25,7 @@ func TestMain(m *testing.M) {
 // report runs the command, whose marks may be missed, and returns the names of these.
 func report(t *testing.T, args ...string) (r marks.Report, names []string) {
 	t.Helper()
-	var out bytes.Buffer
-	if err := cli.Run(t.Context(), Command(), append(args, "--json"), cli.Streams{Out: &out, Err: t.Output()}); err != nil {
-		require.ErrorIs(t, err, marks.ErrMissed)
-	}
-	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
+	require.NoError(t, json.Unmarshal([]byte(peertest.Printed(t, Command(), append(args, "--json")...)), &r))
 	for _, m := range r.Marks {
 		names = append(names, m.What)
 	}

@@ -1,9 +1,7 @@
 package streamperf
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -29,12 +27,7 @@ func TestMain(m *testing.M) {
 // run runs the command so briefly that what it measures does not count.
 func run(t *testing.T, names string, args ...string) string {
 	t.Helper()
-	var out bytes.Buffer
-	args = append([]string{"--pairs", "1", "--time", "2ms", "--run", names}, args...)
-	if err := cli.Run(t.Context(), Command(), args, cli.Streams{Out: &out, Err: t.Output()}); err != nil {
-		require.ErrorIs(t, err, marks.ErrMissed)
-	}
-	return out.String()
+	return peertest.Printed(t, Command(), append([]string{"--pairs", "1", "--time", "2ms", "--run", names}, args...)...)
 }
 
 // measured is how many marks each measurement comes to.
@@ -43,19 +36,11 @@ var measured = map[string]int{"stream": 3, "pingpong": 2, "read": 4}
 // TestEachMark is measured.
 func TestEachMark(t *testing.T) {
 	require.Len(t, measured, len(measurements))
-	for _, m := range measurements {
-		t.Run(m.Name, func(t *testing.T) {
-			var r marks.Report
-			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.Name+"$", "--json")), &r))
-			require.Len(t, r.Marks, measured[m.Name])
-			require.NotEmpty(t, r.Notes)
-			for _, k := range r.Marks {
-				if !strings.Contains(k.What, "allocations") {
-					require.Positive(t, k.Value, k.What)
-				}
-			}
-		})
-	}
+	peertest.EachMark(t, measured, run, func(t *testing.T, k *marks.Mark) {
+		if !strings.Contains(k.What, "allocations") {
+			require.Positive(t, k.Value, k.What)
+		}
+	})
 }
 
 func TestTable(t *testing.T) {

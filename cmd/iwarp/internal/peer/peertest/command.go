@@ -1,7 +1,9 @@
 package peertest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"testing"
 	"time"
@@ -43,6 +45,31 @@ func (c Command) EndsEarly(t *testing.T, args ...string) {
 	err := c(ctx, args)
 	require.Error(t, err)
 	require.NotErrorIs(t, err, marks.ErrMissed)
+}
+
+// Printed is what a command prints whose marks may be missed.
+func Printed(t *testing.T, command *cobra.Command, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := cli.Run(t.Context(), command, args, cli.Streams{Out: &out, Err: t.Output()}); err != nil {
+		require.ErrorIs(t, err, marks.ErrMissed)
+	}
+	return out.String()
+}
+
+// EachMark has run take each measurement, and requires that it comes to notes, and to so many marks, which check looks at.
+func EachMark(t *testing.T, measured map[string]int, run func(t *testing.T, names string, args ...string) string, check func(*testing.T, *marks.Mark)) {
+	for name, n := range measured {
+		t.Run(name, func(t *testing.T) {
+			var r marks.Report
+			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+name+"$", "--json")), &r))
+			require.Len(t, r.Marks, n)
+			require.NotEmpty(t, r.Notes)
+			for i := range r.Marks {
+				check(t, &r.Marks[i])
+			}
+		})
+	}
 }
 
 // HasProfiles requires that a command with the flag --cpuprofile has written what it promises.
