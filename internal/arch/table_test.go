@@ -179,13 +179,13 @@ var table = map[string]rule{
 	// It plays them at an address, and knows no verbs.
 	"internal/hostile/drive": {ours: []string{"internal/hostile/attack"}},
 	// It searches the whole for hangs.
-	"internal/stress": {ours: []string{".", "stag"}},
+	"internal/stress": {ours: []string{".", "stag", "internal/flagsonly"}},
 	// It runs programs of verbs over all lower layers.
 	"internal/litmus": {ours: []string{".", "stag", "internal/recordpipe", "internal/setup"}},
 	// Random programs of verbs, over every network.
-	"internal/metamorphic":         {ours: []string{"internal/metamorphic/program"}},
+	"internal/metamorphic":         {ours: []string{"internal/flagsonly", "internal/metamorphic/program"}},
 	"internal/metamorphic/program": {ours: []string{".", "stag", "solicit", "internal/damage", "internal/selfsigned"}, tests: []string{"internal/wiretest"}},
-	"internal/soak":                {ours: []string{".", "stag", "internal/damage", "internal/metamorphic/program"}},
+	"internal/soak":                {ours: []string{".", "stag", "internal/damage", "internal/flagsonly", "internal/metamorphic/program"}},
 	// It damages connections for them, and for tests.
 	"internal/damage": {ours: []string{"transport", "internal/crc32c"}},
 	// They touch the memory that peers share.

@@ -16,3 +16,17 @@ func Parse(program string) {
 		os.Exit(2)
 	}
 }
+
+// Main parses the flags as Parse does, and runs the program. It ends it with status 2 if check says that the flags are wrong, and
+// with 1 if run fails.
+func Main(program string, check, run func() error) {
+	Parse(program)
+	if err := check(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", program, err)
+		os.Exit(2)
+	}
+	if err := run(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", program, err)
+		os.Exit(1)
+	}
+}

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/flagsonly"
 	"github.com/goiwarp/iwarp/internal/metamorphic/program"
 )
 
@@ -52,19 +53,7 @@ func main() {
 	flag.DurationVar(&o.wait, "wait", 30*time.Second, "how `long` one program may take over one config")
 	flag.IntVar(&o.shrink, "shrink", 2000, "how `often` a failing program is run to make it smaller")
 	flag.IntVar(&o.tries, "tries", 1, "`how often` a smaller program is run that may fail sometimes only")
-	flag.Parse()
-	err := o.check()
-	if flag.NArg() > 0 {
-		err = fmt.Errorf("%q: there are no arguments", flag.Args())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "metamorphic:", err)
-		os.Exit(2)
-	}
-	if err := run(os.Stdout, o); err != nil {
-		fmt.Fprintln(os.Stderr, "metamorphic:", err)
-		os.Exit(1)
-	}
+	flagsonly.Main("metamorphic", o.check, func() error { return run(os.Stdout, o) })
 }
 
 func (o *options) check() error {

@@ -38,6 +38,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/flagsonly"
 )
 
 // options are the flags.
@@ -67,19 +69,7 @@ func main() {
 	flag.StringVar(&o.networks, "networks", everyNetwork, "`networks` to run over; one that the machine does not have is left out")
 	flag.StringVar(&o.sabotage, "sabotage", "", "`what` to do wrong, so that the run must fail: overlook a completion, leave an octet out of a comparison, or keep an STag")
 	flag.BoolVar(&o.verbose, "v", false, "print the resources in use after each round")
-	flag.Parse()
-	err := o.check()
-	if flag.NArg() > 0 {
-		err = fmt.Errorf("%q: there are no arguments", flag.Args())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "soak:", err)
-		os.Exit(2)
-	}
-	if err := run(os.Stdout, o); err != nil {
-		fmt.Fprintln(os.Stderr, "soak:", err)
-		os.Exit(1)
-	}
+	flagsonly.Main("soak", o.check, func() error { return run(os.Stdout, o) })
 }
 
 func (o *options) check() error {

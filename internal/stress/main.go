@@ -26,6 +26,8 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/flagsonly"
 )
 
 // options are the flags.
@@ -52,29 +54,19 @@ func main() {
 	flag.IntVar(&o.procs, "procs", 0, "GOMAXPROCS; 0: as the environment has it")
 	flag.Uint64Var(&o.seed, "seed", 1, "`seed` of all random choices")
 	flag.StringVar(&o.network, "network", "tcp", "`network` of the connections: tcp or pipe")
-	flag.Parse()
-	err := o.check()
-	if flag.NArg() > 0 {
-		err = fmt.Errorf("%q: there are no arguments", flag.Args())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "stress:", err)
-		os.Exit(2)
-	}
-	if o.procs > 0 {
-		runtime.GOMAXPROCS(o.procs)
-	}
-	if o.load < 0 {
-		o.load = runtime.GOMAXPROCS(0)
-	}
-	if err := run(os.Stdout, o); err != nil {
-		fmt.Fprintln(os.Stderr, "stress:", err)
-		var f *finding
-		if errors.As(err, &f) {
-			fmt.Fprintf(os.Stderr, "\n%s\n%s\n", f.pairs, f.goroutines)
+	flagsonly.Main("stress", o.check, func() error {
+		if o.procs > 0 {
+			runtime.GOMAXPROCS(o.procs)
 		}
-		os.Exit(1)
-	}
+		if o.load < 0 {
+			o.load = runtime.GOMAXPROCS(0)
+		}
+		err := run(os.Stdout, o)
+		if f, ok := errors.AsType[*finding](err); ok {
+			fmt.Fprintf(os.Stderr, "%s\n%s\n", f.pairs, f.goroutines)
+		}
+		return err
+	})
 }
 
 func (o *options) check() error {
