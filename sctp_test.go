@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -157,7 +156,7 @@ func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // the lab emulates its processors
 	defer cancel()
-	before := heap()
+	before := aliveHeap()
 	clients := make([]*side, associations)
 	all := make([]*iwarp.QP, associations*each)
 	src := make([]*iwarp.MR, associations)
@@ -184,7 +183,7 @@ func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	took := (heap() - before) / int64(2*len(all))
+	took := int64(aliveHeap()-before) / int64(2*len(all))
 	t.Logf("a QP takes %d octets", took)
 	if !wiretest.RaceEnabled {
 		require.Less(t, took, int64(64<<10))
@@ -231,14 +230,6 @@ func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	for n := 1; n < len(all); n += 2 {
 		require.Equal(t, iwarp.StateRTS, all[n].State())
 	}
-}
-
-// heap is how much of it is in use.
-func heap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // TestMPA2_36_RefusedSessionOfRFC5043IsNotAskedForAgain: there is nothing less to fall back to.

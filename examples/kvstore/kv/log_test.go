@@ -166,14 +166,7 @@ func TestPrimaryWithTheFileOfABackup(t *testing.T) {
 func TestWrittenButNotSent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
-		w.held(stageLogged)
-		w.start()
-		c := w.client("alpha")
-		w.put(c, "a", "1")
-		release := w.stopHere()
-		ended := make(chan error, 1)
-		go func() { ended <- c.Put(w.context(), []byte("a"), []byte("2")) }()
-		require.NoError(t, w.until(func() bool { _, err := c.from(w.context(), 0, "a"); return err != nil }))
+		c, release, ended := w.halfPut("2")
 		w.primary.stop()
 		release()
 		w.kill(w.primary)

@@ -187,14 +187,7 @@ func TestPrimaryThatLostItsLog(t *testing.T) {
 func TestPromotion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
-		w.held(stageLogged)
-		w.start()
-		c := w.client("alpha")
-		w.put(c, "a", "1")
-		release := w.stopHere()
-		ended := make(chan error, 1)
-		go func() { ended <- c.Put(w.context(), []byte("a"), []byte("lost")) }()
-		require.NoError(t, w.until(func() bool { _, err := c.from(w.context(), 0, "a"); return err != nil }))
+		c, release, ended := w.halfPut("lost")
 		w.kill(w.backup)
 		release()
 		require.ErrorIs(t, <-ended, ErrUncertain)
@@ -252,6 +245,20 @@ func (w *world) stopHere() (release func()) {
 	c := make(chan struct{})
 	w.gate <- c
 	return func() { close(c) }
+}
+
+// halfPut starts replicas and puts a, whose next value stops when it is in the log of the primary. release lets it go on, and ended
+// tells what Put returns.
+func (w *world) halfPut(next string) (c *Client, release func(), ended chan error) {
+	w.held(stageLogged)
+	w.start()
+	c = w.client("alpha")
+	w.put(c, "a", "1")
+	release = w.stopHere()
+	ended = make(chan error, 1)
+	go func() { ended <- c.Put(w.context(), []byte("a"), []byte(next)) }()
+	require.NoError(w, w.until(func() bool { _, err := c.from(w.context(), 0, "a"); return err != nil }))
+	return c, release, ended
 }
 
 // TestKeyIsBusy while a change of it is under way: the primary shows neither the old value nor the new
@@ -446,14 +453,7 @@ func TestVersionsGoOn(t *testing.T) {
 func TestPutWhoseContextEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
-		w.held(stageLogged)
-		w.start()
-		c := w.client("alpha")
-		w.put(c, "a", "1")
-		release := w.stopHere()
-		ended := make(chan error, 1)
-		go func() { ended <- c.Put(w.context(), []byte("a"), []byte("2")) }()
-		require.NoError(t, w.until(func() bool { _, err := c.from(w.context(), 0, "a"); return err != nil }))
+		c, release, ended := w.halfPut("2")
 		over, cancel := context.WithCancel(w.context())
 		cancel()
 		for range 50 { // where there are a place and the end of a context, either is taken
