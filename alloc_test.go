@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
-	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 // wantNoAllocs runs f, which must not allocate once everything has been used once.
 func wantNoAllocs(t *testing.T, what string, f func()) {
 	t.Helper()
-	if wiretest.RaceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	for range 200 {
@@ -95,7 +95,7 @@ func TestNothingIsAllocatedForAPoll(t *testing.T) {
 
 // TestAnEnableAllocatesItsRegion: and nothing else.
 func TestAnEnableAllocatesItsRegion(t *testing.T) {
-	if wiretest.RaceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	client, _ := connect(t, pairConfig{})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -19,7 +20,7 @@ import (
 // TestIdleQPHasNoGoroutineAndLittleMemory: on TCP, where the system tells when there
 // is something to read.
 func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
-	if runtime.GOOS != "linux" || wiretest.RaceEnabled {
+	if runtime.GOOS != "linux" || raceorder.Enabled {
 		t.Skip("elsewhere a QP keeps its reader; the race detector takes memory of its own")
 	}
 	const rounds, pairs = 5, 40

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
-	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -118,7 +118,7 @@ func (s *swarm) round(t *testing.T, number, n int) {
 func TestEXT_48_AtomicsAreLinearizable(t *testing.T) {
 	const qps, cells, rounds = 8, 4, 20
 	n := 10_000 / rounds
-	if wiretest.RaceEnabled {
+	if raceorder.Enabled {
 		n /= 10
 	}
 	client, server := newSide(t, nil), newSide(t, nil)

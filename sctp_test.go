@@ -14,6 +14,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport/sctp"
@@ -138,7 +139,7 @@ func TestUnsupportedOverSCTP(t *testing.T) {
 func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	const associations, size = 10, 20_000
 	each := 100
-	if wiretest.RaceEnabled { // it makes a QP cost milliseconds
+	if raceorder.Enabled { // it makes a QP cost milliseconds
 		each = 10
 	}
 	big := &iwarp.Config{Limits: iwarp.Limits{MaxHalfOpen: 1024}}
@@ -185,7 +186,7 @@ func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	}
 	took := int64(aliveHeap()-before) / int64(2*len(all))
 	t.Logf("a QP takes %d octets", took)
-	if !wiretest.RaceEnabled {
+	if !raceorder.Enabled {
 		require.Less(t, took, int64(64<<10))
 	}
 	remote := make(map[string]bool)

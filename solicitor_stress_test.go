@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
-	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/solicit"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -87,7 +87,7 @@ func (x *readers) posts(ctx context.Context, qp *iwarp.QP, rounds int, most int)
 func TestSOL_22_ManyQPs(t *testing.T) {
 	const qps, posters, window, most = 64, 4, 32 << 10, 12 << 10
 	rounds := 30
-	if testing.Short() || wiretest.RaceEnabled {
+	if testing.Short() || raceorder.Enabled {
 		rounds = 10
 	}
 	for what, c := range map[string]struct {

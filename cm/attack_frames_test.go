@@ -14,6 +14,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
@@ -110,7 +111,7 @@ func (s *scene) connects() (request, reply, first []byte) {
 // bits are those of a frame that a test turns over; with -short, and the race detector, not all.
 func bits(frame []byte) (all []int) {
 	step := 1
-	if testing.Short() || wiretest.RaceEnabled {
+	if testing.Short() || raceorder.Enabled {
 		step = 7
 	}
 	for bit := 0; bit < 8*len(frame); bit += step {

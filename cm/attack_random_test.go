@@ -15,6 +15,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
@@ -26,7 +27,7 @@ func tries(t testing.TB, variable string, n int) int {
 		require.NoError(t, err)
 		return n
 	}
-	if testing.Short() || wiretest.RaceEnabled {
+	if testing.Short() || raceorder.Enabled {
 		return n / 20
 	}
 	return n

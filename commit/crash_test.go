@@ -13,6 +13,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -132,7 +133,7 @@ func (l *ledger) check(t *testing.T, image []byte) {
 func TestCMT_13_14_15_CrashSimulator(t *testing.T) {
 	const size, programs = 12 << 10, 20
 	crashes := 10000
-	if commit.RaceEnabled {
+	if raceorder.Enabled {
 		crashes = 1000
 	}
 	for seed := range uint64(programs) {

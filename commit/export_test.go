@@ -1,8 +1,5 @@
 package commit
 
-// RaceEnabled: the tests are run by the race detector.
-const RaceEnabled = raceEnabled
-
 // NewRanges is a backing of the tests that syncs ranges, as a mapping does.
 func NewRanges(b SyncBuffer, sync func(ranges []Range) error) *Buffer {
 	return &Buffer{b, newGroup(b.Size(), false, sync)}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 const page = 4096
@@ -415,7 +417,7 @@ func TestCMT_13_RoundsAreUsedAgain(t *testing.T) {
 }
 
 func TestNothingIsAllocatedForASync(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	g := newGroup(64*page, false, func([]Range) error { return nil })

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // A own is a Flusher of a user's own, which remembers nothing.
@@ -338,7 +340,7 @@ func TestWhatNeedsALatch(t *testing.T) {
 }
 
 func TestNothingIsAllocatedByALatch(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	var o quiet

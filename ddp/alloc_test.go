@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -75,7 +76,7 @@ func (b *bench) write(m *Message, source []stag.Span) (bool, error) {
 }
 
 func TestNoAllocationPerSegment(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	b := newBench(t)
@@ -118,7 +119,7 @@ func TestNoAllocationPerSegment(t *testing.T) {
 }
 
 func TestNoAllocationPerSegmentOfABuffer(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates, and makes pools forget")
 	}
 	b := newBench(t)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/internal/placertest"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -377,7 +378,7 @@ func TestConnPassesOnToItsStream(t *testing.T) {
 }
 
 func TestNothingIsAllocatedPerSegment(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	for _, markers := range []bool{false, true} {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"testing"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // done returns a context that is over.
@@ -35,7 +37,7 @@ func itoa(i int) string { return strconv.Itoa(i) }
 // skipUnderRace skips tests of what the race detector changes.
 func skipUnderRace(t *testing.T) {
 	t.Helper()
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 }

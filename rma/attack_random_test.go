@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
-	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
@@ -34,7 +34,7 @@ func setting(t testing.TB, variable string, n int) int {
 // tries is how often a random attacker tries: as often as the environment says, or n times; less
 // with -short and the race detector.
 func tries(t testing.TB, variable string, n int) int {
-	if testing.Short() || wiretest.RaceEnabled {
+	if testing.Short() || raceorder.Enabled {
 		n /= 20
 	}
 	return setting(t, variable, n)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/internal/damage"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/regionkey"
 )
@@ -293,6 +294,9 @@ func wait() { time.Sleep(time.Nanosecond) }
 
 // never is behind all that a side sends.
 const never = 1 << 20
+
+// damageStrides is how many octets further each damage is than the one before.
+var damageStrides = map[bool]int{false: 1, true: 11}[raceorder.Enabled]
 
 // TestRMA_19_21_28_DamageAtEveryOctet: in virtual time, over the pipe. Every operation ends once, in bounded time, with success only if its effect
 // is in place. The suites take turns: each octet is followed by a reset in one of them.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
-	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // TestRMA_31_ExecutorMovesAnyNumberOfOctets in chunks of what an operation may have.
@@ -153,7 +153,7 @@ func TestRMA_36_CancelledContextEndsTheWait(t *testing.T) {
 
 // TestRMA_44_ExecutorAllocatesNothingOfItsOwn beside the one allocation of each operation.
 func TestRMA_44_ExecutorAllocatesNothingOfItsOwn(t *testing.T) {
-	if wiretest.RaceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	w := start(t, plan{network: "tcp"})

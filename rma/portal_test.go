@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
@@ -216,7 +216,7 @@ func TestRMA_39_OneConnectionEndsAlone(t *testing.T) {
 
 // TestRMA_44_OneAllocationAnOperation, and no other.
 func TestRMA_44_OneAllocationAnOperation(t *testing.T) {
-	if wiretest.RaceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	for name, p := range suites() {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
@@ -54,7 +55,7 @@ func (l *loop) run() {
 
 // TestRPR_19_Allocations: a GETATTR costs none, nor does a WRITE or a READ of 1 MiB by chunks.
 func TestRPR_19_Allocations(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	const size = 1 << 20
@@ -87,7 +88,7 @@ func TestRPR_19_Allocations(t *testing.T) {
 
 // TestRPR_22_Allocations: a call of a Client that is inline costs none if it brings memory for its reply.
 func TestRPR_22_Allocations(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	p := newHost(t, "pipe", Config{}).call(nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // TestRSK_16_OtherClientsAndSlowPeers do not hold up others, and end nothing.
@@ -194,7 +195,7 @@ func TestConfigsThatAreRefused(t *testing.T) {
 
 // TestRSK_17_MemoryOfAnIdleConnection is that of its buffers and what the package documentation says.
 func TestRSK_17_MemoryOfAnIdleConnection(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector has memory of its own")
 	}
 	const n = 50

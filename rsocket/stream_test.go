@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
@@ -208,7 +209,7 @@ func TestRSK_18_NoIOMap(t *testing.T) {
 
 // TestRSK_17_ReadAndWriteAllocateNothing in a ping-pong.
 func TestRSK_17_ReadAndWriteAllocateNothing(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	a, b := pair(t, "tcp", nil, nil)

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // fastRegion allocates an STag for at most n octets.
@@ -437,7 +439,7 @@ func TestVERBS_23_WindowThatIsBoundWhileCloseWaits(t *testing.T) {
 }
 
 func TestEnablesAllocateLittle(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	p := newPeer(t)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 func TestPinFindsTheOctets(t *testing.T) {
@@ -23,7 +25,7 @@ func TestPinFindsTheOctets(t *testing.T) {
 }
 
 func TestPinAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	table := NewTable()

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // update adds n by an atomic operation of a peer, and returns the value before.
@@ -199,7 +201,7 @@ func TestUpdateFails(t *testing.T) {
 }
 
 func TestUpdateDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	table := NewTable()

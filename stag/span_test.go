@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // testFile is a Buffer in memory of fixed size.
@@ -173,7 +175,7 @@ func TestPlaceAtMissesAnInvalidatedRegion(t *testing.T) {
 }
 
 func TestSpansAllocateNothing(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	spans, _, _ := testSpans(t, nil)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // pollerPair returns two ends of a TCP connection, the first of which can arm.
@@ -196,7 +198,7 @@ func TestPollerCallsAbortedConnectionsBeforeClose(t *testing.T) {
 
 // TestRawPathDoesNotAllocate runs without the race detector only, which allocates.
 func TestRawPathDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	p := newPoller(t)

@@ -113,7 +113,7 @@ var table = map[string]rule{
 	"rsocket/internal/wire":   {},
 	"rsocket/internal/stream": {ours: []string{"rsocket/internal/wire"}},
 	// RPC over RDMA, on the verbs: its octets, and what goes where.
-	"rpcrdma":                   {ours: []string{".", "stag", "rpcrdma/internal", "internal/blockcopy"}, tests: []string{"solicit", "transport", "internal/wiretest"}},
+	"rpcrdma":                   {ours: []string{".", "stag", "rpcrdma/internal", "internal/blockcopy"}, tests: []string{"solicit", "transport", "internal/raceorder", "internal/wiretest"}},
 	"rpcrdma/internal/wire":     {tests: []string{"rpcrdma/internal/captures"}},
 	"rpcrdma/internal/plan":     {ours: []string{"rpcrdma/internal/wire"}, tests: []string{"rpcrdma/internal/captures"}},
 	"rpcrdma/internal/captures": {third: []string{"github.com/stretchr/testify"}},
@@ -181,10 +181,10 @@ var table = map[string]rule{
 	// It searches the whole for hangs.
 	"internal/stress": {ours: []string{".", "stag", "internal/flagsonly"}},
 	// It runs programs of verbs over all lower layers.
-	"internal/litmus": {ours: []string{".", "stag", "internal/recordpipe", "internal/setup"}},
+	"internal/litmus": {ours: []string{".", "stag", "internal/recordpipe", "internal/setup"}, tests: []string{"internal/raceorder"}},
 	// Random programs of verbs, over every network.
 	"internal/metamorphic":         {ours: []string{"internal/flagsonly", "internal/metamorphic/program"}},
-	"internal/metamorphic/program": {ours: []string{".", "stag", "solicit", "internal/damage", "internal/selfsigned"}, tests: []string{"internal/wiretest"}},
+	"internal/metamorphic/program": {ours: []string{".", "stag", "solicit", "internal/damage", "internal/selfsigned"}, tests: []string{"internal/raceorder", "internal/wiretest"}},
 	"internal/soak":                {ours: []string{".", "stag", "internal/damage", "internal/flagsonly", "internal/metamorphic/program"}},
 	// It damages connections for them, and for tests.
 	"internal/damage": {ours: []string{"transport", "internal/crc32c"}},

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // noise is n octets that look random and are always the same.
@@ -82,7 +84,7 @@ func TestEveryLengthAtEveryAlignment(t *testing.T) {
 	room := make([]byte, margin+64+longest+margin)
 	fill(room)
 	step := 1
-	if raceEnabled {
+	if raceorder.Enabled {
 		step = 37 // coprime to 64, so that all alignments still come by
 	}
 	eachWay(t, func(t *testing.T) {
@@ -119,7 +121,7 @@ func TestCopyIntoLongerAndShorter(t *testing.T) {
 }
 
 func TestNoAllocations(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	eachWay(t, func(t *testing.T) {

@@ -12,8 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const raceEnabled = false
-
 // The race detector would be right to object to this one.
 func TestCopyOfChangingMemory(t *testing.T) {
 	words := make([]uint64, 4099/8+1)

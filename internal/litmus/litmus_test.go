@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 var update = flag.Bool("update", false, "write docs/ordering.md")
@@ -36,7 +38,7 @@ func TestCommits(t *testing.T)  { runGroup(t, commitPrograms) }
 // runGroup runs each program over all layers until all that must occur has occurred.
 func runGroup(t *testing.T, programs []program) {
 	runs := 1000
-	if raceEnabled {
+	if raceorder.Enabled {
 		runs = 50
 	}
 	rigs := make([]*rig, len(allLayers))

@@ -8,6 +8,9 @@ import (
 	"unsafe"
 )
 
+// Enabled tells whether the race detector is on.
+const Enabled = true
+
 var mu sync.Mutex
 
 // Lock begins an access to memory that peers may share.

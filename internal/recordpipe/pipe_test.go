@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/internal/placertest"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -322,7 +323,7 @@ func TestGracefulEnd(t *testing.T) {
 }
 
 func TestDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	a, b := New(Options{Window: 4})

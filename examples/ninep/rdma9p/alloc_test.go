@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -39,7 +40,7 @@ func (reuser) Handle(t io.ReadCloser, r io.WriteCloser) error {
 }
 
 func TestP9R_10_NoAllocations(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	const msize = 64 << 10

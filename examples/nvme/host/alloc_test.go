@@ -8,6 +8,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -64,7 +65,7 @@ func (f *fast) run() {
 }
 
 func TestCommandsDoNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	tg := newTarget(t)

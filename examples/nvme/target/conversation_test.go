@@ -13,6 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 	nvme "github.com/goiwarp/iwarp/examples/nvme/host"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // attach connects the host of this project to the target, until the test ends.
@@ -194,7 +195,7 @@ func TestNVME_23_NothingInCapsules(t *testing.T) {
 
 // TestNVME_94_NothingIsAllocatedForACommand: on TCP, with a host that allocates nothing itself.
 func TestNVME_94_NothingIsAllocatedForACommand(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	w := newWorld(t, "tcp", nil, nil)

@@ -17,6 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 	nvme "github.com/goiwarp/iwarp/examples/nvme/host"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -25,7 +26,7 @@ import (
 func attacks(t *testing.T) int {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("IWARP_NVME_HOSTILE"), "250"))
 	require.NoError(t, err)
-	if raceEnabled {
+	if raceorder.Enabled {
 		n /= 8
 	}
 	return n

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -58,7 +59,7 @@ func gated(t *testing.T, crc bool) (pd *iwarp.PD, a, b *iwarp.QP, gate *atomic.P
 // for them. A command of another queue that writes them meanwhile tears a block, or breaks a CRC that has been computed, and
 // with that the connection.
 func TestNVME_62_WritesFromSharedMemory(t *testing.T) {
-	if raceEnabled {
+	if raceorder.Enabled {
 		t.Skip("the test is a data race")
 	}
 	for _, crc := range []bool{true, false} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/damage"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
@@ -67,6 +68,9 @@ func (n *ends) breaks(t *testing.T, r *Runner, cfg Config, side int, how string,
 	}
 	return x
 }
+
+// strides is how many octets further each damage is than the one before.
+var strides = map[bool]int{false: 1, true: 11}[raceorder.Enabled]
 
 // TestDDP_60_61_VERBS_49_DamageAtEveryOctet: all work is posted, and then so many octets of one end pass. Every kind of work request
 // completes once, with success only if its effect is in place. RDMA Reads wait for a window that has room for one.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // here are the networks that every machine has.
@@ -23,6 +25,9 @@ func finds(t *testing.T, f *Failure) {
 		t.Fatalf("%v\n\n%v\n%s", f, p, Draw(p.Conns, f.Trace))
 	}
 }
+
+// programs is how many random programs a test runs: fewer with the race detector, which takes five times as long.
+var programs = map[bool]int{false: 100, true: 30}[raceorder.Enabled]
 
 // TestVERBS_49_70_RandomPrograms: the same programs each time, over every network that needs nothing but this
 // process, with options of framing at random. No completion is lost, doubled or out of order, and memory is what the

@@ -1,5 +1,0 @@
-//go:build race
-
-package ddp
-
-const raceEnabled = true

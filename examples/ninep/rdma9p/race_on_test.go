@@ -1,5 +1,0 @@
-//go:build race
-
-package rdma9p
-
-const raceEnabled = true

@@ -1,5 +1,0 @@
-//go:build race
-
-package crc32c
-
-const raceEnabled = true

@@ -1,5 +1,0 @@
-//go:build race || lockorder
-
-package recordpipe
-
-const raceEnabled = true

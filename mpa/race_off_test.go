@@ -1,5 +1,0 @@
-//go:build !race
-
-package mpa
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build race
-
-package rdmap
-
-const raceEnabled = true

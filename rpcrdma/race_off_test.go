@@ -1,5 +1,0 @@
-//go:build !race
-
-package rpcrdma
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build race
-
-package rsocket
-
-const raceEnabled = true

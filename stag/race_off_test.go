@@ -1,5 +1,0 @@
-//go:build !race
-
-package stag
-
-const raceEnabled = false
