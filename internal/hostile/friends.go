@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,11 +77,7 @@ func (f *friends) events() {
 func (f *friends) counts() map[iwarp.EventKind]uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := make(map[iwarp.EventKind]uint64)
-	for k, n := range f.kinds {
-		out[k] = n
-	}
-	return out
+	return maps.Clone(f.kinds)
 }
 
 func (f *friends) knows(cr *iwarp.ConnRequest) bool {

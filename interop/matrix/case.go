@@ -54,12 +54,10 @@ type Case struct {
 func (c *Case) Expected() wire.Expect {
 	e := c.Wire
 	if c.Role == Initiator && !c.NoRTR && e.RTR == nil {
-		e.RTR = kind(wire.Write)
+		e.RTR = new(wire.Write)
 	}
 	return e
 }
-
-func kind(o wire.Opcode) *wire.Opcode { return &o }
 
 // terminates expects one Terminate from us.
 func terminates(layer, etype, code uint8) wire.Expect {

@@ -57,7 +57,7 @@ func knobCases() []Case {
 			t.withKnobs(setting{}, t.revision2)
 			require.EqualValues(t, rtrWrite, t.replyBits()&(rtrWrite|rtrRead), "siw's Reply asks us for a Write")
 		}},
-		Case{Name: "knobs/rtr-read/initiator", Role: Initiator, Core: true, Knobs: []string{"rtr_type=64"}, Wire: wire.Expect{RTR: kind(wire.ReadRequest)}, Run: func(t *T) {
+		Case{Name: "knobs/rtr-read/initiator", Role: Initiator, Core: true, Knobs: []string{"rtr_type=64"}, Wire: wire.Expect{RTR: new(wire.ReadRequest)}, Run: func(t *T) {
 			t.withKnobs(setting{}, t.revision2)
 			require.EqualValues(t, rtrRead, t.replyBits()&(rtrWrite|rtrRead), "siw's Reply asks us for a Read")
 		}},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // BlockSize is the length of an LBA.
@@ -65,12 +66,7 @@ func (l *ledger) possible(block int, version uint64) bool {
 	if version == l.durable[block] {
 		return true
 	}
-	for _, v := range l.sent[block] {
-		if v == version {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(l.sent[block], version)
 }
 
 func (l *ledger) lose(format string, args ...any) {

@@ -3,6 +3,7 @@ package program
 import (
 	"bytes"
 	"fmt"
+	"maps"
 
 	"github.com/goiwarp/iwarp"
 )
@@ -262,11 +263,7 @@ func (m *model) compare(c *connModel) {
 	for _, mem := range c.Mems {
 		c.Base[mem] = bytes.Clone(mem.want)
 	}
-	want := make(map[*Mem][]byte)
-	for mem, b := range c.Base {
-		want[mem] = b
-	}
-	m.step(Step{Kind: DoCompare, End: c.ends[0].End, Want: want})
+	m.step(Step{Kind: DoCompare, End: c.ends[0].End, Want: maps.Clone(c.Base)})
 }
 
 // finish ends a connection if nothing has ended it.
