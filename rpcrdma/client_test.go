@@ -463,6 +463,7 @@ func TestRPR_22_Options(t *testing.T) {
 		"ClientConfig.QP.IRD is negative": {QP: iwarp.QPConfig{IRD: -1}},
 		"ClientConfig.QP.ORD is not for":  {QP: iwarp.QPConfig{ORD: 1}},
 		"ClientConfig.QP.PrivateData is":  {QP: iwarp.QPConfig{PrivateData: []byte{1}}},
+		"MPA.RTR of RTRSend is not for":   {QP: iwarp.QPConfig{MPA: iwarp.MPAOptions{RTR: iwarp.RTRSend}}},
 	} {
 		_, err := Dial(t.Context(), rnic, "pipe", "nowhere", cfg)
 		require.ErrorContains(t, err, want)

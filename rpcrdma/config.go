@@ -27,7 +27,8 @@ type Config struct {
 	// Binding says what may move by RDMA; nil: that of NFSv3.
 	Binding Binding
 	// QP has further options of the QPs: ORD, Solicitor, RNRWait, StallWait, MPA, UserData and Trace. The others must
-	// be zero. An ORD above Limits.MaxORD of the RNIC counts as that.
+	// be zero. An ORD above Limits.MaxORD of the RNIC counts as that. MPA.RTR cannot have RTRSend, which is an empty message
+	// and no RPC: a client with no other is not accepted.
 	QP iwarp.QPConfig
 }
 
@@ -37,6 +38,7 @@ const (
 	defaultMaxCall = 1<<20 + 8<<10
 	defaultMax     = 64 << 20
 	defaultORD     = 16
+	defaultRTR     = iwarp.RTRWrite | iwarp.RTRRead
 
 	maxCredits = 1024
 	maxInline  = 64 << 10
@@ -56,6 +58,7 @@ func (c *Config) withDefaults() (Config, error) {
 	d.MaxCall = cmp.Or(d.MaxCall, max(defaultMaxCall, d.Inline))
 	d.MaxBytes = cmp.Or(d.MaxBytes, defaultMax)
 	d.QP.ORD = min(cmp.Or(d.QP.ORD, defaultORD), c.RNIC.Limits().MaxORD)
+	d.QP.MPA.RTR = cmp.Or(d.QP.MPA.RTR, defaultRTR)
 	if d.Binding == nil {
 		d.Binding = NFSv3{}
 	}
@@ -109,6 +112,7 @@ func checkQP(config string, q *iwarp.QPConfig, server bool) error {
 		{"TLS", server && q.TLS != nil},
 		{"Auth", server && q.Auth != nil},
 		{"SetupTrace", server && q.SetupTrace != nil},
+		{"MPA.RTR of RTRSend", q.MPA.RTR&iwarp.RTRSend != 0},
 	} {
 		if o.set {
 			return fmt.Errorf("rpcrdma: %s.QP.%s is not for the user of the package", config, o.name)

@@ -183,6 +183,7 @@ func TestRPR_1_Configuration(t *testing.T) {
 		"private data":         {RNIC: rnic, QP: iwarp.QPConfig{PrivateData: []byte{1}}},
 		"a Setup":              {RNIC: rnic, QP: iwarp.QPConfig{Setup: func(context.Context, *iwarp.QP) error { return nil }}},
 		"a depth of the queue": {RNIC: rnic, QP: iwarp.QPConfig{RecvDepth: 3}},
+		"an RTRSend":           {RNIC: rnic, QP: iwarp.QPConfig{MPA: iwarp.MPAOptions{RTR: iwarp.RTRSend}}},
 	} {
 		_, err := newShared(&cfg)
 		require.Error(t, err, what)
@@ -199,4 +200,15 @@ func TestRPR_1_Configuration(t *testing.T) {
 	_, err = h.dial(linux)
 	require.ErrorIs(t, err, iwarp.ErrRejected)
 	require.Error(t, <-result)
+}
+
+// TestAnRTRSendIsNotTaken: it would be an empty message, which is no RPC.
+func TestAnRTRSendIsNotTaken(t *testing.T) {
+	h := newHost(t, "pipe", Config{})
+	result := h.answers()
+	pd, err := h.cfg.RNIC.AllocPD()
+	require.NoError(t, err)
+	_, err = h.cfg.RNIC.Dial(within(t), "pipe", h.l.Addr().String(), &iwarp.QPConfig{PD: pd, MPA: iwarp.MPAOptions{RTR: iwarp.RTRSend}})
+	require.ErrorContains(t, err, "no matching RTR option")
+	<-result
 }

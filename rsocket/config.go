@@ -29,7 +29,8 @@ type Config struct {
 	LenientEOF bool
 	// QP configures the queue pair: timeouts, MPA, TLS and Auth of Dial, and so on. Its PD, CQs, SRQ,
 	// depths and PrivateData are those of this package, and must not be set. Connections that are accepted
-	// do not use its TLS and Auth.
+	// do not use its TLS and Auth. Its MPA.RTR cannot have RTRSend, which is an empty message that the protocol does not
+	// have: an initiator with no other is not accepted.
 	QP iwarp.QPConfig
 	// Listen configures the listener of Listen: TLS, Auth, and the limits for connections in set-up.
 	Listen iwarp.ListenConfig
@@ -83,6 +84,9 @@ func (c *Config) check() error {
 	q := &c.QP
 	if q.PD != nil || q.SendCQ != nil || q.RecvCQ != nil || q.SRQ != nil {
 		return errors.New("rsocket: Config.QP has a PD, CQ or SRQ, which each Conn has of its own")
+	}
+	if q.MPA.RTR&iwarp.RTRSend != 0 {
+		return errors.New("rsocket: Config.QP.MPA.RTR has RTRSend, a message that the protocol does not have")
 	}
 	if q.SendDepth != 0 || q.RecvDepth != 0 || len(q.PrivateData) != 0 {
 		return errors.New("rsocket: Config.QP has a depth or PrivateData, which the protocol determines")

@@ -1,6 +1,7 @@
 package rsocket
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -39,6 +40,7 @@ func Accept(ctx context.Context, r *iwarp.RNIC, cr *iwarp.ConnRequest, cfg *Conf
 	}
 	c, err := connect(r, &all, peer.Flags&wire.FlagNet, func(qc *iwarp.QPConfig) (*iwarp.QP, error) {
 		qc.Auth = nil // it is that of Dial, and cr has the listener's
+		qc.MPA.RTR = cmp.Or(qc.MPA.RTR, iwarp.RTRWrite|iwarp.RTRRead)
 		return cr.Accept(ctx, qc)
 	})
 	if err != nil {

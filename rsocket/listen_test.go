@@ -185,12 +185,24 @@ func TestConfigsThatAreRefused(t *testing.T) {
 		"has a PD, CQ or SRQ":        {QP: iwarp.QPConfig{RecvCQ: cq}},
 		"which the protocol":         {QP: iwarp.QPConfig{SendDepth: 1}},
 		"has a depth or PrivateData": {QP: iwarp.QPConfig{PrivateData: []byte("x")}},
+		"MPA.RTR has RTRSend":        {QP: iwarp.QPConfig{MPA: iwarp.MPAOptions{RTR: iwarp.RTRSend | iwarp.RTRWrite}}},
 	} {
 		_, err := Dial(within(t), rnic, "tcp", "127.0.0.1:1", &cfg)
 		require.ErrorContains(t, err, want)
 		_, err = Listen(within(t), rnic, "tcp", "127.0.0.1:0", &cfg)
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// TestAnRTRSendIsNotTaken: it would be a message of 0 octets, which the protocol does not have.
+func TestAnRTRSendIsNotTaken(t *testing.T) {
+	l := listen(t, open(t), "pipe", nil)
+	pd, err := l.rnic.AllocPD()
+	require.NoError(t, err)
+	_, err = l.rnic.Dial(within(t), "pipe", l.Addr().String(), &iwarp.QPConfig{
+		PD: pd, PrivateData: itsPrivate.Append(nil), MPA: iwarp.MPAOptions{RTR: iwarp.RTRSend},
+	})
+	require.ErrorContains(t, err, "no matching RTR option")
 }
 
 // TestRSK_17_MemoryOfAnIdleConnection is that of its buffers and what the package documentation says.
