@@ -2,6 +2,7 @@ package target
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
@@ -44,10 +45,10 @@ func newSharedReceives(t *Target) (s *sharedReceives, err error) {
 	n := t.cfg.SRQ
 	m := t.cfg.model()
 	s = new(sharedReceives)
-	if s.receives, err = newReceives(t.pd, n, m.ReceiveSize(1), nil); err != nil {
-		return s, err
+	if s.srq, err = t.pd.CreateSRQ(n); err != nil { // before there is memory: this checks n
+		return s, fmt.Errorf("nvme: Config.SRQ: %w", err)
 	}
-	if s.srq, err = t.pd.CreateSRQ(n); err != nil {
+	if s.receives, err = newReceives(t.pd, n, m.ReceiveSize(1), nil); err != nil {
 		return s, err
 	}
 	for i := range n {

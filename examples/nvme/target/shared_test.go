@@ -3,6 +3,7 @@ package target
 import (
 	"bytes"
 	"context"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -92,5 +93,14 @@ func TestNVME_62_WritesFromSharedMemory(t *testing.T) {
 			}
 			require.Positive(t, torn, "blocks with octets of before and after")
 		})
+	}
+}
+
+// TestAnSRQAboveTheLimit of the RNIC is refused before it has memory.
+func TestAnSRQAboveTheLimit(t *testing.T) {
+	for _, n := range []int{1 << 17, math.MaxInt} {
+		_, err := New(&Config{SRQ: n})
+		require.ErrorIs(t, err, iwarp.ErrLimit)
+		require.ErrorContains(t, err, "Config.SRQ")
 	}
 }
