@@ -50,8 +50,8 @@ func Dial(ctx context.Context, cfg *ClientConfig) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{cfg: *cfg, region: regionOf(name), attempts: make(chan struct{}, 1)}
-	if c.cfg.Depth == 0 {
-		c.cfg.Depth = defaultDepth
+	if c.cfg.Depth, err = depthOf(cfg.Depth); err != nil {
+		return nil, err
 	}
 	if c.cfg.OpTimeout == 0 {
 		c.cfg.OpTimeout = defaultOpTimeout

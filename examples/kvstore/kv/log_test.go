@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -531,6 +532,7 @@ func TestOpenRefuses(t *testing.T) {
 		"two tenants": func(c *Config) { c.Tenants = append(c.Tenants, c.Tenants[0]) },
 		"buckets":     func(c *Config) { c.Tenants[0].Shape.Buckets = 3 },
 		"master key":  func(c *Config) { c.Master = nil },
+		"a Depth of":  func(c *Config) { c.Depth = -1 },
 	} {
 		cfg := w.config("backup", 1)
 		change(cfg)
@@ -541,4 +543,10 @@ func TestOpenRefuses(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnavailable)
 	_, err = Dial(context.Background(), &ClientConfig{Tenant: "alpha"})
 	require.ErrorContains(t, err, "key of 0 octets")
+	for _, depth := range []int{-1, maxDepth + 1, math.MaxInt} {
+		_, err = Dial(context.Background(), &ClientConfig{Tenant: "alpha", Key: make([]byte, MasterLen), Depth: depth})
+		require.ErrorContains(t, err, "a Depth of")
+		_, err = OpenPipeline(context.Background(), &PipelineConfig{Tenant: "alpha", Key: make([]byte, MasterLen), Depth: depth})
+		require.ErrorContains(t, err, "a Depth of")
+	}
 }

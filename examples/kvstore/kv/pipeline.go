@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,13 +58,11 @@ func OpenPipeline(ctx context.Context, cfg *PipelineConfig) (p *Pipeline, err er
 	if err != nil {
 		return nil, err
 	}
-	depth, window := cfg.Depth, cfg.Window
-	if depth == 0 {
-		depth = defaultDepth
+	depth, err := depthOf(cfg.Depth)
+	if err != nil {
+		return nil, err
 	}
-	if window == 0 {
-		window = depth
-	}
+	window := cmp.Or(cfg.Window, depth)
 	if window < 0 || window > depth {
 		return nil, fmt.Errorf("kv: %d Gets under way: 1 to %d are possible", window, depth)
 	}

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -38,7 +39,7 @@ type Config struct {
 	// Frozen says that there are no changes while there are such Reads. They need not exclude changes
 	// then, which makes them faster.
 	Frozen bool
-	Depth  int          // operations that each client may have under way: 64
+	Depth  int          // operations that each client may have under way, 1 to 1,024: 64
 	Logger *slog.Logger // nil: nothing is logged. A Warn tells why the primary has no connection to the backup, once for each reason
 
 	hold func(stage) // for tests: called when changes have come so far
@@ -62,9 +63,18 @@ func (c *Config) reached(s stage) {
 const (
 	defaultHalf  = 16 << 20
 	defaultDepth = 64
+	maxDepth     = 1024      // the default of Limits.MaxIRD and MaxORD, which RDMA Reads without keys need
 	scratch      = 256 << 20 // octets that package rma may use, for 64 KiB of each operation under way
 	clientWindow = 8         // requests for changes that a client may have under way
 )
+
+// depthOf is the Depth of a configuration, or an error if that cannot be.
+func depthOf(depth int) (int, error) {
+	if depth < 0 || depth > maxDepth {
+		return 0, fmt.Errorf("kv: a Depth of %d: 1 to %d are possible", depth, maxDepth)
+	}
+	return cmp.Or(depth, defaultDepth), nil
+}
 
 // A Replica is one of the two servers of a store.
 type Replica struct {
@@ -109,8 +119,8 @@ func Open(ctx context.Context, cfg *Config) (r *Replica, err error) {
 	if r.cfg.LogHalf == 0 {
 		r.cfg.LogHalf = defaultHalf
 	}
-	if r.cfg.Depth == 0 {
-		r.cfg.Depth = defaultDepth
+	if r.cfg.Depth, err = depthOf(cfg.Depth); err != nil {
+		return r, err
 	}
 	if r.cfg.Logger == nil {
 		r.cfg.Logger = slog.New(slog.DiscardHandler)
