@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/quota"
 )
 
 // A Mode is how a responder knows that a Request is not an old one.
@@ -183,8 +184,8 @@ func (c *Config) check() error {
 	if c.Suite < c.MinSuite {
 		return fmt.Errorf("cm: Config.Suite %d is below MinSuite %d", c.Suite, c.MinSuite)
 	}
-	if c.Skew < 0 || c.CacheSize < 0 || c.Retain < 0 {
-		return errors.New("cm: Config.Skew, CacheSize or Retain is negative")
+	if err := quota.Negative("cm: Config", *c); err != nil {
+		return err
 	}
 	if c.Skew > maxSkew {
 		return fmt.Errorf("cm: Config.Skew is %v, above %v", c.Skew, maxSkew)
@@ -196,9 +197,5 @@ func (l *Limits) check() error {
 	if math.IsNaN(l.FailureRate) { // no level is below one token then
 		return errors.New("cm: Config.Limits.FailureRate is not a number")
 	}
-	if l.FailureRate < 0 || l.Block < 0 ||
-		min(l.MaxHalfOpen, l.PerSource, l.FailureBurst, l.Sources, l.HMACs, l.LogRate, l.LogPerSource) < 0 {
-		return errors.New("cm: a field of Config.Limits is negative")
-	}
-	return nil
+	return quota.Negative("cm: Config.Limits", *l)
 }

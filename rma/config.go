@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 	"github.com/goiwarp/iwarp/solicit"
 )
@@ -144,8 +145,8 @@ func (c *ServerConfig) check() error {
 	if err := within("ServerConfig.Linger", c.Linger, 0, wire.MaxLinger); err != nil {
 		return err
 	}
-	if min(c.QueueDepth, c.MaxRegions, c.MaxFailures, c.CacheSize, c.ScratchLimit) < 0 || c.HelloTimeout < 0 {
-		return errors.New("rma: a field of the ServerConfig is negative")
+	if err := quota.Negative("rma: ServerConfig", *c); err != nil {
+		return err
 	}
 	return within("ServerConfig.Dispatch", max(c.Dispatch[0], c.Dispatch[1]), 0, maxDispatch)
 }
@@ -177,8 +178,8 @@ func (c *ClientConfig) check() error {
 	if err := within("ClientConfig.OpTimeout", c.OpTimeout, minOpTimeout, maxOpTimeout); err != nil {
 		return err
 	}
-	if c.HelloTimeout < 0 || c.ScratchLimit < 0 {
-		return errors.New("rma: a field of the ClientConfig is negative")
+	if err := quota.Negative("rma: ClientConfig", *c); err != nil {
+		return err
 	}
 	return within("ClientConfig.Dispatch", max(c.Dispatch[0], c.Dispatch[1]), 0, maxDispatch)
 }

@@ -216,8 +216,9 @@ func TestConfigurationsAreChecked(t *testing.T) {
 		"Guard is 1m": {PD: pd, Guard: time.Minute},
 		"Linger":      {PD: pd, Linger: time.Hour},
 		"Dispatch":    {PD: pd, Dispatch: [2]time.Duration{0, time.Hour}},
-		"negative":    {PD: pd, MaxRegions: -1},
-		"Solicitor":   {PD: pd, Solicitor: new(Solicitor)},
+		"ServerConfig.MaxRegions is negative: -1": {PD: pd, MaxRegions: -1},
+		"ScratchLimit": {PD: pd, ScratchLimit: -1},
+		"Solicitor":    {PD: pd, Solicitor: new(Solicitor)},
 	} {
 		s := NewServer(&c)
 		_, err := s.Register(1, NewMemory(nil), nil)
@@ -230,9 +231,10 @@ func TestConfigurationsAreChecked(t *testing.T) {
 		"Slots":     {PD: pd, MaxSlots: 4097},
 		"OpTimeout": {PD: pd, OpTimeout: time.Hour},
 		"Dispatch":  {PD: pd, Dispatch: [2]time.Duration{time.Hour, 0}},
-		"negative":  {PD: pd, HelloTimeout: -1},
-		"Server":    {PD: pd, Server: NewServer(&ServerConfig{})},
-		"Solicitor": {PD: pd, Solicitor: new(Solicitor)},
+		"ClientConfig.HelloTimeout is negative: -1ns": {PD: pd, HelloTimeout: -1},
+		"ScratchLimit": {PD: pd, ScratchLimit: -1},
+		"Server":       {PD: pd, Server: NewServer(&ServerConfig{})},
+		"Solicitor":    {PD: pd, Solicitor: new(Solicitor)},
 	} {
 		_, err := NewClient(t.Context(), nil, &c)
 		require.ErrorContains(t, err, field)

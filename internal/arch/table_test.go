@@ -88,7 +88,7 @@ var table = map[string]rule{
 	},
 
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
-	"cm": {ours: []string{".", "transport", "internal/bucket", "internal/logkey", "internal/lru", "internal/recent", "internal/servername"}, tests: []string{"stag", "internal"}},
+	"cm": {ours: []string{".", "transport", "internal/bucket", "internal/logkey", "internal/lru", "internal/quota", "internal/recent", "internal/servername"}, tests: []string{"stag", "internal"}},
 
 	// The keys of operations on regions. They know no connection: what they need of one is a
 	// function.
@@ -98,7 +98,7 @@ var table = map[string]rule{
 
 	// One-sided operations, on the verbs. Identity and keys of a connection come through the verbs too.
 	"rma": {
-		ours:  []string{".", "stag", "regionkey", "solicit", "rma/internal", "internal/bucket", "internal/logkey", "internal/lru", "internal/recent"},
+		ours:  []string{".", "stag", "regionkey", "solicit", "rma/internal", "internal/bucket", "internal/logkey", "internal/lru", "internal/quota", "internal/recent"},
 		tests: []string{"cm", "transport", "internal"},
 	},
 	// The state machines of one-sided operations import nothing: they do nothing either.

@@ -44,3 +44,15 @@ func Defaults[T any](name string, limits, def *T) error {
 	}
 	return nil
 }
+
+// Negative is an error that names the first field of a structure whose value is a negative number, nil if there is none. It
+// does not look into fields that are structures or arrays.
+func Negative(name string, config any) error {
+	v := reflect.ValueOf(config)
+	for i := range v.NumField() {
+		if f := v.Field(i); f.CanInt() && f.Int() < 0 || f.CanFloat() && f.Float() < 0 {
+			return fmt.Errorf("%s.%s is negative: %v", name, v.Type().Field(i).Name, f)
+		}
+	}
+	return nil
+}

@@ -69,7 +69,8 @@ func (c *Config) withDefaults() (*Config, error) {
 	case d.MaxMsize < minMsize || d.MaxMsize > largestMsize:
 		return nil, fmt.Errorf("9p: MaxMsize is %d, not from %d to %d", d.MaxMsize, minMsize, largestMsize)
 	case d.Depth < 0 || d.SRQ < 0 || d.MaxFids < 0 || d.VersionTimeout < 0 || d.DrainTimeout < 0:
-		return nil, errors.New("9p: a field of Config is negative")
+		return nil, fmt.Errorf("9p: Depth is %d, SRQ %d, MaxFids %d, VersionTimeout %v and DrainTimeout %v, and none may be negative",
+			d.Depth, d.SRQ, d.MaxFids, d.VersionTimeout, d.DrainTimeout)
 	}
 	q := &d.QP
 	q.SendCQ, q.RecvCQ, q.SRQ, q.PrivateData = nil, nil, nil, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/internal/quota"
 )
 
 // Options are what a host may choose. Zero fields mean defaults; a nil *Options too.
@@ -112,9 +113,10 @@ func (o *Options) check() error {
 			return fmt.Errorf("nvme: Options.%s is %d: it may be %d to %d", f.name, f.v, f.from, f.to)
 		}
 	}
+	if err := quota.Negative("nvme: Options", *o); err != nil {
+		return err
+	}
 	switch {
-	case o.IOTimeout < 0 || o.AdminTimeout < 0 || o.ReconnectDelay < 0:
-		return errors.New("nvme: a time in Options is negative")
 	case o.KATO > 0 && o.KATO < time.Millisecond || o.KATO > 10*time.Minute:
 		return fmt.Errorf("nvme: Options.KATO is %v: it may be 1 ms to 10 min", o.KATO)
 	case o.QPConfig.SRQ != nil:

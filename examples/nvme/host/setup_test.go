@@ -326,7 +326,9 @@ func TestOptionsThatAreWrong(t *testing.T) {
 		require.ErrorContains(t, err, "nvme: ")
 		require.False(t, errors.Is(err, context.DeadlineExceeded))
 	}
-	_, err := Connect(context.Background(), "nowhere", "", nil)
+	_, err := Connect(context.Background(), "nowhere", subsystem, &Options{ReconnectDelay: -1})
+	require.ErrorContains(t, err, "nvme: Options.ReconnectDelay is negative: -1ns")
+	_, err = Connect(context.Background(), "nowhere", "", nil)
 	require.Error(t, err)
 	o, err := (*Options)(nil).withDefaults()
 	require.NoError(t, err)
