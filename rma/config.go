@@ -80,6 +80,7 @@ type ClientConfig struct {
 const (
 	defaultMaxOp       = 4096
 	defaultDepth       = 64
+	maxDepth           = 65535
 	defaultQueue       = 1024
 	defaultSlots       = 64
 	maxSlots           = 4096
@@ -133,7 +134,7 @@ func (c *ServerConfig) check() error {
 	if err := within("ServerConfig.MaxOp", c.MaxOp, wire.MinMaxOp, wire.MaxMaxOp); err != nil {
 		return err
 	}
-	if err := within("ServerConfig.Depth", c.Depth, 1, 65535); err != nil {
+	if err := within("ServerConfig.Depth", c.Depth, 1, maxDepth); err != nil {
 		return err
 	}
 	if err := within("ServerConfig.PullTimeout", c.PullTimeout, wire.MinPullTimeout, wire.MaxPullTimeout); err != nil {

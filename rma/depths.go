@@ -10,8 +10,13 @@ func Depths(own, peer int) (send, recv int) {
 }
 
 // Prepare sets the depths of cfg as Depths says, and makes its CQ, which goes with the connection. If
-// there will be no connection the caller closes it.
+// there will be no connection the caller closes it. own and peer are 0 to 65,535.
 func Prepare(rnic *iwarp.RNIC, cfg *iwarp.QPConfig, own, peer int) error {
+	for _, depth := range []int{own, peer} { // the depths of others could overflow, or be those of fewer requests
+		if err := within("the depth for Prepare", depth, 0, maxDepth); err != nil {
+			return err
+		}
+	}
 	send, recv := Depths(own, peer)
 	cq, err := rnic.CreateCQ(send + recv)
 	if err == nil {

@@ -241,6 +241,17 @@ func TestConfigurationsAreChecked(t *testing.T) {
 	}
 }
 
+// TestPrepareChecksDepths: those of others would overflow, or not be enough.
+func TestPrepareChecksDepths(t *testing.T) {
+	rnic, _ := open(t, nil)
+	for _, c := range [][2]int{{-1, 64}, {64, -1}, {maxDepth + 1, 0}, {0, math.MaxInt/6 + 1}, {0, math.MaxInt}} {
+		var cfg iwarp.QPConfig
+		require.ErrorContains(t, Prepare(rnic, &cfg, c[0], c[1]), "the depth for Prepare is")
+		require.Zero(t, cfg.SendDepth)
+		require.Nil(t, cfg.SendCQ)
+	}
+}
+
 // TestRMA_3_HelloThatIsRefusedWhileTheQPEnds: nothing was agreed, so that what follows means nothing.
 func TestRMA_3_HelloThatIsRefusedWhileTheQPEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
