@@ -85,8 +85,9 @@ func (cl *Client) Done() <-chan struct{} { return cl.c.done }
 
 // Close ends the connection. Operations whose request was not sent fail with an error that matches
 // net.ErrClosed; Close waits for the outcome of the others, which have bounded time, and until
-// ClientConfig.Server has finished what it has begun for the peer. Its error is nil. It may be called
-// again.
+// ClientConfig.Server has finished what it has begun for the peer. So neither a method of a Buffer of that Server
+// nor its Authorize may call Close, which would wait for itself; they can call QP.Abort. Its error is nil. It
+// may be called again.
 func (cl *Client) Close() error {
 	cl.c.shutDown()
 	cl.mu.Lock()
