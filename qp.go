@@ -146,7 +146,7 @@ type QPConfig struct {
 	// nil: none. A responder has no use for it.
 	SetupTrace *SetupTrace
 	// Trace gets a pcap of the connection, with synthetic TCP/IP headers, which Wireshark
-	// decodes. A failing Write ends the trace and nothing else. While a Write runs, PostSend and
+	// decodes. A Write that fails, or panics, ends the trace and nothing else. While a Write runs, PostSend and
 	// Terminate may wait for it; the end of the QP waits as it does for a Buffer: see QP.Close.
 	Trace io.Writer
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"io"
 	"net/netip"
 	"time"
@@ -32,9 +33,23 @@ type side struct {
 	ends  bool   // its FIN is to be recorded, after a running write
 }
 
+// A guarded is a Writer whose panics are failures. One that went on could leave the right to send, or to receive, with a
+// goroutine that does not use it any more, where the program recovers from it.
+type guarded struct{ io.Writer }
+
+func (g guarded) Write(p []byte) (n int, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the Writer panicked: %v", v)
+		}
+	}()
+	return g.Writer.Write(p)
+}
+
 // newRecorder writes the header of the file, unless o.Continues, and the handshake.
 func newRecorder(w io.Writer, local, remote netip.AddrPort, o TapOptions) *recorder {
 	r := &recorder{local: &side{addr: local}, remote: &side{addr: remote}}
+	w = guarded{w}
 	r.local.peer, r.remote.peer = r.remote, r.local
 	if o.Continues {
 		r.w = pcap.ContinueWriter(w)

@@ -34,7 +34,7 @@ type TapOptions struct {
 //
 // Each packet is one Write to w, which should be fast: Read and Write of the Stream wait for it.
 // CloseWrite, Close and Abort do not wait longer than a second. The caller closes w after s. If a
-// Write fails, recording ends, the connection continues, and Close returns the error. All
+// Write fails, or panics, recording ends, the connection continues, and Close returns the error. All
 // other methods are those of s.
 func Tap(s Stream, w io.Writer, o TapOptions) Stream {
 	local, remote := o.Local, o.Remote

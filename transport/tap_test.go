@@ -165,6 +165,33 @@ func TestTapFailureLeavesTheConnection(t *testing.T) {
 	}
 }
 
+// A writer that panics after some Writes.
+type panicking int
+
+func (p *panicking) Write(b []byte) (int, error) {
+	if *p--; *p < 0 {
+		panic("no more")
+	}
+	return len(b), nil
+}
+
+// TestTapWriterThatPanics is one that fails: the panic does not reach the caller of Write or Read.
+func TestTapWriterThatPanics(t *testing.T) {
+	for good := range panicking(6) { // the header of the file, the handshake, an octet of each side
+		ac, b := Pipe(PipeOptions{})
+		writes := good
+		a := Tap(NewStream(ac, nil), &writes, TapOptions{})
+		_, err := a.Write([][]byte{make([]byte, 1)}, true)
+		require.NoError(t, err, "writing goes on")
+		mustWrite(t, b, "x")
+		_, err = a.Read(make([]byte, 1), Park)
+		require.NoError(t, err, "reading goes on")
+		require.ErrorContains(t, a.Close(), "the Writer panicked: no more")
+		require.EqualValues(t, -1, writes, "it is not called again")
+		_ = b.Close()
+	}
+}
+
 // TestTapIsDecodedByWireshark replays the kernel's connections through a tap: tshark
 // must see in its file what it sees in the kernel's, and nothing to complain of.
 func TestTapIsDecodedByWireshark(t *testing.T) {
