@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -16,7 +17,7 @@ type Config struct {
 	// least 4096 and at most 1 MiB, the most that Linux uses over RDMA.
 	MaxMsize int
 	// Depth is how many requests of a connection may be with the handler, and how many receives the connection has: 64
-	// by default. A peer that sends more has to wait for answers. Each of the receives, and of as many buffers for answers, has msize
+	// by default, and at most 65,528, or fewer where an int has 32 bits and MaxMsize is large. A peer that sends more has to wait for answers. Each of the receives, and of as many buffers for answers, has msize
 	// octets; memory that was never used costs nothing.
 	Depth int
 	// SRQ, if it is not 0, is the number of receives, of MaxMsize octets each, that all connections share, instead of receives of
@@ -47,6 +48,8 @@ const (
 
 	// spareSends is how many more sends than receives there may be: answers of the adapter need no buffer.
 	spareSends = 8
+	// maxSends is the default of Limits.MaxQueueDepth.
+	maxSends = 65536
 )
 
 var errNoPD = errors.New("9p: Config.QP has no PD")
@@ -71,6 +74,10 @@ func (c *Config) withDefaults() (*Config, error) {
 	case d.Depth < 0 || d.SRQ < 0 || d.MaxFids < 0 || d.VersionTimeout < 0 || d.DrainTimeout < 0:
 		return nil, fmt.Errorf("9p: Depth is %d, SRQ %d, MaxFids %d, VersionTimeout %v and DrainTimeout %v, and none may be negative",
 			d.Depth, d.SRQ, d.MaxFids, d.VersionTimeout, d.DrainTimeout)
+	case d.Depth > d.maxDepth():
+		return nil, fmt.Errorf("9p: Depth is %d, above %d", d.Depth, d.maxDepth())
+	case d.SRQ > math.MaxInt/d.MaxMsize:
+		return nil, fmt.Errorf("9p: SRQ is %d, above %d", d.SRQ, math.MaxInt/d.MaxMsize)
 	}
 	q := &d.QP
 	q.SendCQ, q.RecvCQ, q.SRQ, q.PrivateData = nil, nil, nil, nil
@@ -78,3 +85,6 @@ func (c *Config) withDefaults() (*Config, error) {
 	q.IRD, q.ORD = -1, -1 // 9P uses no RDMA Reads
 	return &d, nil
 }
+
+// maxDepth is the most that Depth may be: there are as many sends, and some more, which all have MaxMsize octets.
+func (c *Config) maxDepth() int { return min(maxSends, math.MaxInt/c.MaxMsize) - spareSends }

@@ -2,6 +2,7 @@ package rdma9p
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
@@ -33,16 +34,17 @@ type sharedReceives struct {
 }
 
 func newSharedReceives(pd *iwarp.PD, n, size int) (*sharedReceives, error) {
+	srq, err := pd.CreateSRQ(n) // before there is memory: this checks n
+	if err != nil {
+		return nil, fmt.Errorf("Config.SRQ: %w", err)
+	}
 	b, err := newBuffers(pd, n, size, nil)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, srq.Close())
 	}
-	s := &sharedReceives{buffers: b}
-	if s.srq, err = pd.CreateSRQ(n); err != nil {
-		return nil, errors.Join(err, b.mr.Close())
-	}
+	s := &sharedReceives{buffers: b, srq: srq}
 	for i := range n {
-		if err := s.srq.PostRecv(iwarp.RecvWR{ID: uint64(i), Local: []iwarp.SGE{b.slice(i, size)}}); err != nil {
+		if err := srq.PostRecv(iwarp.RecvWR{ID: uint64(i), Local: []iwarp.SGE{b.slice(i, size)}}); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
 	}

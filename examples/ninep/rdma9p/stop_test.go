@@ -3,6 +3,7 @@ package rdma9p
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -205,17 +206,27 @@ func TestConfigIsChecked(t *testing.T) {
 	pd, err := rnic.AllocPD()
 	require.NoError(t, err)
 	require.True(t, errors.Is(Serve(t.Context(), nil, echo{}, nil), errNoPD))
-	for _, c := range []Config{
-		{MaxMsize: minMsize - 1},
-		{MaxMsize: 1<<20 + 1},
-		{MaxMsize: -1},
-		{Depth: -1},
-		{SRQ: -1},
-		{MaxFids: -1},
-		{VersionTimeout: -1},
-		{DrainTimeout: -1},
+	for _, x := range []struct {
+		names string
+		c     Config
+	}{
+		{"MaxMsize", Config{MaxMsize: minMsize - 1}},
+		{"MaxMsize", Config{MaxMsize: 1<<20 + 1}},
+		{"MaxMsize", Config{MaxMsize: -1}},
+		{"Depth is -1", Config{Depth: -1}},
+		{"Depth is 65529, above", Config{Depth: 65529, MaxMsize: minMsize}},
+		{"Depth is", Config{Depth: math.MaxInt}},
+		{"SRQ -1", Config{SRQ: -1}},
+		{"SRQ is", Config{SRQ: math.MaxInt}},
+		{"Config.SRQ: iwarp: limit reached", Config{SRQ: 1 << 17, MaxMsize: minMsize}},
+		{"MaxFids -1", Config{MaxFids: -1}},
+		{"VersionTimeout -1ns", Config{VersionTimeout: -1}},
+		{"DrainTimeout -1ns", Config{DrainTimeout: -1}},
 	} {
-		c.QP.PD = pd
-		require.Error(t, Serve(t.Context(), nil, echo{}, &c))
+		x.c.QP.PD = pd
+		require.ErrorContains(t, Serve(t.Context(), nil, echo{}, &x.c), x.names)
 	}
+	c := Config{Depth: math.MaxInt32/largestMsize - spareSends, MaxMsize: largestMsize, QP: iwarp.QPConfig{PD: pd}}
+	_, err = c.withDefaults()
+	require.NoError(t, err)
 }
