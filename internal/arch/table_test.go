@@ -77,7 +77,7 @@ var table = map[string]rule{
 	// It makes spans of what the verbs do: the one package that knows OpenTelemetry.
 	"tracing": {
 		ours:  []string{".", "commit", "rma", "stag", "transport", "internal/setup"},
-		tests: []string{"cm", "counters", "internal/wiretest"},
+		tests: []string{"cm", "counters", "internal/selfsigned", "internal/wiretest"},
 		third: []string{"go.opentelemetry.io/otel"},
 	},
 
