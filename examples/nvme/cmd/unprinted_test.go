@@ -20,8 +20,13 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 func TestUnprintedResult(t *testing.T) {
 	s := serve(t, "-backing", "mem:1MiB")
 	for _, args := range [][]string{
-		{"discover", s.addr}, {"list", s.addr}, {"id", s.addr}, {"id", s.addr, "-nsid", "1"}, {"log", s.addr},
-		{"read", s.addr, "-length", "4KiB"}, {"verify", s.addr, "-time", "1ms", "-jobs", "1"},
+		{"discover", s.addr},
+		{"list", s.addr},
+		{"id", s.addr},
+		{"id", s.addr, "-nsid", "1"},
+		{"log", s.addr},
+		{"read", s.addr, "-length", "4KiB"},
+		{"verify", s.addr, "-time", "1ms", "-jobs", "1"},
 	} {
 		err := run(t.Context(), args, &streams{in: new(bytes.Reader), out: fullDisk{}, diag: io.Discard})
 		require.ErrorIs(t, err, errFull, "%q", args)
