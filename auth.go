@@ -70,8 +70,8 @@ type Peer struct {
 	Suite uint8    // of the Authenticator, such as cm.SuiteX25519
 }
 
-// PeerCertificate is the Kind of a [Peer] that has the key of the certificate that it has shown to TLS, which
-// verifies that as its configuration says: its Name is the beginning of the SHA-256 of the public key.
+// PeerCertificate is the Kind of a [Peer] that TLS has identified by a certificate. The configuration of TLS
+// says whether the certificate was verified. Its Name is the beginning of the SHA-256 of the public key.
 const PeerCertificate = 3
 
 // authVerbs are what package authn has to know of ours.

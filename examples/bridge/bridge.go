@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/goiwarp/iwarp/examples/internal/program"
+	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
 // A stream is a connection whose halves end separately: of TCP, or of rsockets.
@@ -35,7 +36,7 @@ func (b *bridge) serve(ctx context.Context, l net.Listener) error {
 	closing := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer closing()
 	for {
-		c, err := program.Accept(ctx, l)
+		c, err := sockerr.Accept(ctx, l)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/willscott/go-nfs"
 
 	"github.com/goiwarp/iwarp"
-	"github.com/goiwarp/iwarp/examples/internal/program"
+	"github.com/goiwarp/iwarp/internal/sockerr"
 	"github.com/goiwarp/iwarp/rpcrdma"
 )
 
@@ -132,7 +132,7 @@ func newStream(l net.Listener) *stream {
 }
 
 func (s *stream) Accept() (net.Conn, error) {
-	c, err := program.Accept(s.ended, s.Listener)
+	c, err := sockerr.Accept(s.ended, s.Listener)
 	if err != nil {
 		return nil, err
 	}

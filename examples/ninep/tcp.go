@@ -7,8 +7,8 @@ import (
 	"net"
 	"sync"
 
-	"github.com/goiwarp/iwarp/examples/internal/program"
 	"github.com/goiwarp/iwarp/examples/ninep/rdma9p"
+	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
 // serveTCP serves clients of trans=tcp until ctx ends, and closes their connections.
@@ -17,7 +17,7 @@ func serveTCP(ctx context.Context, l net.Listener, h rdma9p.Handler, log *slog.L
 	defer running.Wait()
 	defer context.AfterFunc(ctx, func() { closeQuietly(l, log) })()
 	for {
-		c, err := program.Accept(ctx, l)
+		c, err := sockerr.Accept(ctx, l)
 		if err != nil {
 			return err
 		}

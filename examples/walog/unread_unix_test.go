@@ -24,7 +24,7 @@ func TestUnreadDemo(t *testing.T) {
 	c := exec.CommandContext(testContext(t), exe, "demo", "-records", "9", "-writers", "1")
 	c.Env = append(os.Environ(), childEnv+"=1", "TMPDIR="+dir, "GORACE=atexit_sleep_ms=0")
 	c.Stdout, c.Stderr = w, &errs
-	c.WaitDelay = 5 * time.Second // the targets have the same pipe for errors
+	c.WaitDelay = 5 * time.Second // the targets inherit the pipe for errors, and may outlive the demo for a moment
 	require.NoError(t, c.Start())
 	require.NoError(t, w.Close())
 	var exit *exec.ExitError

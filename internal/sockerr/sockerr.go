@@ -1,4 +1,4 @@
-// Package sockerr compares the errors of sockets with those of package syscall, on every system.
+// Package sockerr compares the errors of sockets with those of package syscall, on every system, and has the accept loop that they decide.
 package sockerr
 
 import (
@@ -37,9 +37,9 @@ func Is(err, target error) bool {
 // ended are the errors of a call on what is no socket that listens, or not any more.
 var ended = []syscall.Errno{syscall.EBADF, syscall.EINVAL, 10022 /* WSAEINVAL */, 10038 /* WSAENOTSOCK */}
 
-// Passes tells whether a listener whose Accept has failed with err may accept the next connection: what has failed is one connection
+// passes tells whether a listener whose Accept has failed with err may accept the next connection: what has failed is one connection
 // before it was taken, of which Linux tells by the errors of the network, or there was no descriptor, memory or epoll watch for it.
-func Passes(err error) bool {
+func passes(err error) bool {
 	e, ok := errors.AsType[syscall.Errno](err)
 	return ok && !slices.Contains(ended, e)
 }

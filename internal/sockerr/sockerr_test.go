@@ -24,10 +24,10 @@ func TestPasses(t *testing.T) {
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ENOSPC, syscall.EPERM,
 		syscall.ECONNABORTED, syscall.EHOSTUNREACH, syscall.ENETDOWN, syscall.EPROTO, wsaemfile,
 	} {
-		require.True(t, Passes(accept(e)), "%v", e)
+		require.True(t, passes(accept(e)), "%v", e)
 	}
 	for _, err := range []error{nil, io.EOF, net.ErrClosed, syscall.EBADF, syscall.EINVAL, wsaenotsock} {
-		require.False(t, Passes(accept(err)), "%v", err)
+		require.False(t, passes(accept(err)), "%v", err)
 	}
 }
 

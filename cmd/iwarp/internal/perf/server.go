@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/exporter"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
@@ -24,9 +23,6 @@ type server struct {
 	meter peer.Meter
 }
 
-// acceptPause is the time until the next try where no connection could be taken.
-const acceptPause = 50 * time.Millisecond
-
 // serve takes clients until ctx ends; or, with once, until the first of them leaves. That a connection cannot be taken, where the process
 // has no descriptor left for example, is no reason to end the others.
 func (s *server) serve(ctx context.Context, l net.Listener, once bool) error {
@@ -35,13 +31,10 @@ func (s *server) serve(ctx context.Context, l net.Listener, once bool) error {
 	var clients sync.WaitGroup
 	defer clients.Wait()
 	for {
-		c, err := l.Accept()
+		c, err := sockerr.Accept(ctx, l)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil // interrupted, which is how it ends
-		case sockerr.Passes(err):
-			time.Sleep(acceptPause)
-			continue
 		case err != nil:
 			return err
 		}

@@ -1,11 +1,9 @@
-package program
+package sockerr
 
 import (
 	"context"
 	"net"
 	"time"
-
-	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
 // acceptPause is the time until the next try.
@@ -16,7 +14,7 @@ const acceptPause = 100 * time.Millisecond
 func Accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 	for {
 		c, err := l.Accept()
-		if !sockerr.Passes(err) {
+		if !passes(err) {
 			return c, err
 		}
 		select {
