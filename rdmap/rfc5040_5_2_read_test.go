@@ -83,6 +83,23 @@ func TestRDMAP_40_42_ResponseMustMatchItsRequest(t *testing.T) {
 	}
 }
 
+// TestRDMAP_40_42_ResponseToALaterKeyOfTheSink: the table would place it, but the Read was for the registration before.
+func TestRDMAP_40_42_ResponseToALaterKeyOfTheSink(t *testing.T) {
+	c := converse(t, nil)
+	b, mem := c.fastRegion(), make([]byte, 8)
+	first := c.registerOf(1, b, make([]byte, 8))
+	c.post(first, readOf(2, target, span(first.Enable, 0, 8)))
+	require.NoError(t, c.flush())
+	require.Equal(t, stag.None, c.table.InvalidateSTag(alice, first.Enable.STag(), false))
+	second := c.registerOf(3, b, mem)
+	c.post(second)
+	require.NoError(t, c.flush())
+	c.llp.sent = nil
+	segment := tagged(OpReadResponse, true, RemoteAddr{second.Enable.STag(), 0x1000}, octets(8))
+	c.wantRefused("it ends the stream", segment, blaming(transport.DDPInvalidSTag, segment))
+	require.Equal(t, make([]byte, 8), mem, "nothing was placed")
+}
+
 func TestRDMAP_41_ResponseStaysInOneBuffer(t *testing.T) {
 	c := converse(t, nil)
 	sink, mem := c.region(8, nil)
