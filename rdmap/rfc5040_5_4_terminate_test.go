@@ -380,6 +380,28 @@ func TestTerminateOfSiw(t *testing.T) {
 	require.Equal(t, transport.Code(0x00ff), got.Code, "siw's local catastrophe has this code")
 }
 
+func TestTerminateOfNetworkCards(t *testing.T) {
+	for b, want := range map[[2]byte]transport.Code{
+		{0x23, 0x02}: transport.MPACRC,
+		{0x23, 0x03}: transport.MPAMarker,
+		{0x23, 0x06}: transport.MPAInsufficientIRD,
+		{0x23, 0x07}: transport.MPANoRTR,
+		{0x23, 0x77}: 0x2377, // nothing
+		{0x02, 0x00}: transport.RDMAPInvalidSTag,
+	} {
+		got, err := ParseTerminate([]byte{b[0], b[1], 0, 0})
+		require.NoError(t, err)
+		require.Equal(t, bare(want), got, "%x", b)
+	}
+
+	refused := blaming(transport.RDMAPInvalidSTag, tagged(OpWrite, true, target, "x"))
+	b := refused.Append(nil)
+	b[0] = 0x02
+	got, err := ParseTerminate(b)
+	require.NoError(t, err)
+	require.Equal(t, refused, got, "Intel's cards send the headers with it")
+}
+
 // The registries of RFC 6580 section 3, RFC 6581 section 11 included: layer and
 // type, and the codes there.
 var registered = map[transport.Code][]transport.Code{

@@ -64,14 +64,14 @@ func (t Terminate) Append(b []byte) []byte {
 // ParseTerminate parses a Terminate header; b is the whole message, and the result shares its
 // memory. It is tolerant, because the stream ends in any case: a header counts as absent if M, D
 // or R announce it but the message is too short, or if they do not announce it. Linux siw writes
-// the first octets in another order, which is recognized. ParseTerminate returns a
-// [transport.Fault] if b has fewer than 4 octets.
+// the first octets in another order, and network cards send codes of their own, which are
+// recognized. ParseTerminate returns a [transport.Fault] if b has fewer than 4 octets.
 func ParseTerminate(b []byte) (Terminate, error) {
 	if len(b) < 4 {
 		return Terminate{}, transport.Faultf(transport.RDMAPStreamCatastrophic, "Terminate of %d octets", len(b))
 	}
 	code, present := parseControl(b)
-	t := Terminate{Code: code, SegmentLen: -1}
+	t := Terminate{Code: assignedFor(code), SegmentLen: -1}
 	rest := b[4:]
 	if present&(hasLength|hasDDP) != 0 {
 		if len(rest) < 2 {
@@ -125,6 +125,20 @@ func parseControl(b []byte) (transport.Code, uint8) {
 		return swapped, 0
 	}
 	return code, 0
+}
+
+// assignedFor returns the assigned code for one that no RFC has, if drivers of network cards are
+// known to send c in its place. Those of Chelsio (cxgb3, cxgb4, iw_cxgbe) give the errors of MPA
+// the type 3. Those of Intel (nes, i40iw, irdma) report an STag whose index or key is wrong as an
+// error of type 2, of which RFC 5040 has none with this code.
+func assignedFor(c transport.Code) transport.Code {
+	if c == transport.MakeCode(transport.LayerRDMAP, 2, transport.RDMAPInvalidSTag.Code()) {
+		return transport.RDMAPInvalidSTag
+	}
+	if mpa := transport.MakeCode(transport.LayerLLP, 0, c.Code()); c.Layer() == transport.LayerLLP && c.Type() == 3 && mpa.Assigned() {
+		return mpa
+	}
+	return c
 }
 
 func siwPresent(b uint8) (present uint8) {
