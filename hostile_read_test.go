@@ -34,7 +34,7 @@ func TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD(t *testing.T) {
 				v := newVictim(t, iwarp.QPConfig{IRD: ird})
 				const size = 4 << 20 // more than the connection and a batch hold
 				_, large := v.register(size, stag.RemoteRead, nil)
-				may := max(ird, 0)
+				may := v.qp.IRD() // one where none was wanted, and nothing is negotiated: for an RTR
 				for msn := range may {
 					v.p.Send(wiretest.ReadRequest(uint32(msn+1), 1, 0, size, large.STag(), 0))
 				}

@@ -175,8 +175,8 @@ type MPAOptions struct {
 	// RTR are the kinds of ready-to-receive message (RFC 6581 section 9.2) that an
 	// initiator offers, and that a responder takes. 0: an initiator offers RTRWrite and
 	// RTRRead; a responder takes all. An RTRRead needs an ORD, and is not offered without; for
-	// a responder that takes it the IRD is 1 at least. An RTRSend uses up a receive of the
-	// responder's, and gives it a completion.
+	// a responder that takes it, or that may get it unasked (revision 1), the IRD is 1 at least.
+	// An RTRSend uses up a receive of the responder's, and gives it a completion.
 	RTR RTR
 	// StrictRTR: an initiator whose RTR is 0 offers every kind, RTRSend included, as RFC 6581
 	// section 9.2 requires of one that can send them all. It sends the RTRSend only to a

@@ -85,7 +85,7 @@ func (r *Request) depth(d uint16) int {
 
 // Accept sends a Reply with private, and makes the responder's end of the
 // connection. ird and ord are the depths that this end can do and wants; less
-// than 0 counts as 0. ctx bounds the sending.
+// than 0 counts as 0, but the IRD is 1 at least if nothing is negotiated. ctx bounds the sending.
 //
 // The returned Conn is in Full Operation, and owns the stream. Unless
 // o.EarlyResponderSend is set it may not send before the first FPDU has come
@@ -119,7 +119,10 @@ func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private [
 		PeerPrivateData: r.ulp,
 	}
 	var says enhanced.Data
-	if r.frame.Enhanced {
+	if !r.frame.Enhanced {
+		// Network cards send an RTR by Read without having negotiated it (cxgb4, irdma).
+		t.IRD = max(t.IRD, 1)
+	} else {
 		var agreed enhanced.Agreed
 		says, agreed = enhanced.Respond(r.peer, enhanced.Limits{IRD: ird, ORD: ord, RTR: o.taken()})
 		t.IRD, t.ORD, t.RTR = agreed.IRD, agreed.ORD, agreed.RTR

@@ -256,6 +256,9 @@ func TestDepthsBelowZeroAreNone(t *testing.T) {
 	require.Equal(t, unhex(t, "80008000"), s.wire()[20:], "IRD and ORD of the Request")
 	r, s := respond(t, rev1, -1, -1, frameR1)
 	require.Equal(t, unhex(t, frameR2), s.wire())
+	require.Equal(t, 1, r.terms.IRD, "for an RTR by Read, which an initiator may send without negotiation")
+	require.Zero(t, r.terms.ORD)
+	r, _ = respond(t, Options{}, -1, -1, keyReq+"50020004 80048008")
 	require.Zero(t, r.terms.IRD)
 	require.Zero(t, r.terms.ORD)
 }
