@@ -22,7 +22,7 @@ func TestMPA_34_35_40_MULPDUOfTheEMSS(t *testing.T) {
 		{8948, 8942, 8870},
 		{8960, 8954, 8882},
 		{65483, 64768, 64768},
-		{0, 32768, 32768}, // not known: no TCP segments to fit
+		{0, 32768, 32768}, // not known, or no TCP segments to fit
 	} {
 		require.Equal(t, v.without, MULPDUFor(v.emss, false), "EMSS %d without Markers", v.emss)
 		require.Equal(t, v.within, MULPDUFor(v.emss, true), "EMSS %d with Markers", v.emss)

@@ -45,6 +45,7 @@ type connStream struct {
 	conn  net.Conn
 	waker waker
 	peer  *peerWatch // nil: only the system's own limits apply
+	mss   mssCache
 }
 
 func (s *connStream) Read(p []byte, wait Wait) (int, error) {
@@ -105,11 +106,11 @@ func (s *connStream) write(p []byte) (int, error) {
 	s.peer.begin()
 	n, err := s.conn.Write(p)
 	s.peer.end()
+	s.mss.written.Add(uint64(n))
 	return n, s.peer.timedOut("write", err)
 }
 
 func (s *connStream) Gather() int { return 0 }
-func (s *connStream) EMSS() int   { return 0 }
 
 func (s *connStream) SetDeadline(t time.Time) error { return s.conn.SetDeadline(t) }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -161,33 +160,13 @@ func (s *rawStream) failed(op, call string, e syscall.Errno) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: err}
 }
 
-// mssEvery is how many octets are written before the kernel is asked again for the maximum
-// segment size: often enough to follow changes of the path, while the cost of one system call
-// per mebibyte is negligible.
-const mssEvery = 1 << 20
-
-type mssCache struct {
-	size    atomic.Int64
-	asked   atomic.Uint64 // value of written when the kernel was last asked
-	written atomic.Uint64
-}
-
 // EMSS returns how many octets the kernel now puts into one segment. The kernel takes the MSS
 // of the peer, the path MTU and the TCP options into account. It is asked again after each
 // mebibyte that was written.
 func (s *rawStream) EMSS() int {
-	m := &s.mss
-	written := m.written.Load()
-	if m.size.Load() == 0 || written-m.asked.Load() >= mssEvery {
-		m.asked.Store(written)
-		m.ask(&s.sock)
+	if s.mss.due() {
+		v, ok := s.sock.option(unix.IPPROTO_TCP, unix.TCP_MAXSEG)
+		s.mss.learn(int(v), ok)
 	}
-	return int(m.size.Load())
-}
-
-// ask asks the kernel for the size. If that fails, the previous size stays.
-func (m *mssCache) ask(s *socket) {
-	if v, ok := s.option(unix.IPPROTO_TCP, unix.TCP_MAXSEG); ok {
-		m.size.Store(int64(v))
-	}
+	return s.mss.get()
 }

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package transport
+
+import "net"
+
+// segmentSize does not know: Windows documents no way to ask.
+func segmentSize(*net.TCPConn) (size int, ok bool) { return 0, false }
