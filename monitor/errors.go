@@ -7,30 +7,40 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// tallies count what has gone wrong on all RNICs, by name, in the order of faults, which does not change from one View to the next.
-type tallies struct{ all []Error }
+// tallies count what has gone wrong on all RNICs, in the order of faults: what happens for the first time on one of them does not
+// move what others have had before, so that the order does not change from one View to the next.
+type tallies struct {
+	all    []Error
+	places []int // of all, in the order of faults
+}
 
 // add adds an RNIC.
 func (t *tallies) add(before, after *RNIC) {
-	old := make(map[string]uint64)
-	faults(before, func(name string, n uint64) { old[name] = n })
-	faults(after, func(name string, n uint64) {
+	old := make(map[int]uint64)
+	faults(before, func(place int, _ string, n uint64) { old[place] = n })
+	faults(after, func(place int, name string, n uint64) {
 		if n == 0 {
 			return
 		}
-		i := slices.IndexFunc(t.all, func(e Error) bool { return e.Name == name })
-		if i < 0 {
-			i = len(t.all)
-			t.all = append(t.all, Error{Name: name})
+		i, there := slices.BinarySearch(t.places, place)
+		if !there {
+			t.places = slices.Insert(t.places, i, place)
+			t.all = slices.Insert(t.all, i, Error{Name: name})
 		}
-		t.all[i].add(old[name], n)
+		t.all[i].add(old[place], n)
 	})
 }
 
-// faults yields what can go wrong on an RNIC, and how often it has.
-func faults(r *RNIC, yield func(name string, n uint64)) {
+// faults yields what can go wrong on an RNIC, and how often it has. Each fault has a place in the order, the same on all RNICs.
+func faults(r *RNIC, yield func(place int, name string, n uint64)) {
 	for i := range r.Terminates {
-		yield(terminateName(&r.Terminates[i]), r.Terminates[i].Count)
+		t := &r.Terminates[i]
+		yield(terminatePlace(t), terminateName(t), t.Count)
+	}
+	place := afterTerminates
+	next := func(name string, n uint64) {
+		yield(place, name, n)
+		place++
 	}
 	var lost, bad, commits uint64
 	for i := range r.Paths {
@@ -39,15 +49,32 @@ func faults(r *RNIC, yield func(name string, n uint64)) {
 		bad += p.Ended[counters.BadClose]
 		commits += p.CommitsFailed
 	}
-	yield("connections lost", lost)
-	yield("messages after the end", bad)
+	next("connections lost", lost)
+	next("messages after the end", bad)
 	for c, name := range causes {
-		yield("set-ups refused: "+name, r.Refused[c])
-		yield("set-ups failed: "+name, r.Failed[c])
+		next("set-ups refused: "+name, r.Refused[c])
+		next("set-ups failed: "+name, r.Failed[c])
 	}
-	yield("Commits of peers that failed", commits)
-	yield("CQ overflows", r.CQOverflows)
-	yield("events dropped", r.EventsDropped)
+	next("Commits of peers that failed", commits)
+	next("CQ overflows", r.CQOverflows)
+	next("events dropped", r.EventsDropped)
+}
+
+// The places of Terminates: by their codes, what was sent before what was received, and behind them those without a code.
+const (
+	unknownTerminates = 1 << 17
+	afterTerminates   = unknownTerminates + 2
+)
+
+func terminatePlace(t *counters.Terminate) int {
+	place := unknownTerminates
+	if t.Known {
+		place = int(transport.MakeCode(t.Layer, t.Type, t.Code)) << 1
+	}
+	if t.Remote {
+		place++
+	}
+	return place
 }
 
 // causes are the words for why a connection was not established.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Column is what Rows are in the order of. Of numbers the greatest comes first, and of texts the one that is first in the
-// alphabet; addresses are in the order of their numbers.
+// A Column is what Rows are in the order of. Of numbers the greatest comes first, but of IDs the least; of texts the one that is
+// first in the alphabet. Addresses are in the order of their numbers.
 type Column string
 
 // The columns.
@@ -21,15 +21,15 @@ const (
 	ByPeer             Column = "peer"
 	ByPath             Column = "path"
 	ByState            Column = "state"
-	BySent             Column = "sent"     // octets
-	ByReceived         Column = "received" // octets
-	BySentMessages     Column = "sent_messages"
-	ByReceivedMessages Column = "received_messages"
+	BySent             Column = "sent"              // octets in a second
+	ByReceived         Column = "received"          // octets in a second
+	BySentMessages     Column = "sent_messages"     // in a second
+	ByReceivedMessages Column = "received_messages" // in a second
 	BySendQueue        Column = "send_queue"
 	ByRecvQueue        Column = "recv_queue"
 	ByRTT              Column = "rtt"
-	ByRetransmits      Column = "retransmits"
-	ByWaits            Column = "waits" // receive waits
+	ByRetransmits      Column = "retransmits" // those since the State before, and then all
+	ByWaits            Column = "waits"       // receive waits, likewise
 )
 
 // orders compare two Rows by each Column.

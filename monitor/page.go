@@ -200,7 +200,7 @@ func summary(v *View, o *Options) string {
 	if len(v.Rows) < v.Matched {
 		text = units.Whole(uint64(len(v.Rows))) + " of " + text
 	}
-	if o.Sort == ByRate && v.Matched > 1 {
+	if o.Sort == ByRate && !o.Reverse && v.Matched > 1 {
 		text += ", the busiest first"
 	}
 	return text

@@ -48,6 +48,7 @@ func TestPageHasWhatTheQueryAsksFor(t *testing.T) {
 		require.Nil(t, p.Point)
 		require.Equal(t, "", p.Tiles[0].Value)
 		require.Equal(t, "3 connections, the busiest first", p.Summary)
+		require.Equal(t, "3 connections", asked(t, h, "reverse").Summary)
 		time.Sleep(time.Second)
 		p = asked(t, h, "sort=remote&reverse")
 		require.NotNil(t, p.Point)

@@ -125,6 +125,33 @@ func TestErrorsAreThoseThatHaveHappened(t *testing.T) {
 	}
 }
 
+// TestOrderOfErrorsStays where an error of one RNIC happens for the first time on another one: else lines of the page would change places.
+func TestOrderOfErrorsStays(t *testing.T) {
+	two := func(uptime time.Duration, lost uint64, terminates ...counters.Terminate) *State {
+		first, second := RNIC{ID: 0}, RNIC{ID: 1}
+		first.EventsDropped, first.Terminates = 1, terminates
+		first.Paths = []counters.Path{{Ended: counters.Ended{counters.ConnectionLost: lost}}}
+		second.Paths = []counters.Path{{Ended: counters.Ended{counters.ConnectionLost: 3}}}
+		second.Terminates = []counters.Terminate{{Layer: 1, Type: 1, Code: 1, Known: true, Count: 4}}
+		return at(uptime, first, second)
+	}
+	named := func(v *View) (names []string) {
+		for _, e := range v.Errors {
+			names = append(names, e.Name)
+		}
+		return names
+	}
+	before := two(1, 0, counters.Terminate{Layer: 2, Code: 2, Known: true, Count: 5})
+	after := two(2, 1, counters.Terminate{Layer: 1, Type: 1, Code: 1, Known: true, Count: 1}, counters.Terminate{Layer: 2, Code: 2, Known: true, Count: 5})
+	require.Equal(t, []string{
+		"Terminate sent: DDP tagged buffer: base or bounds violation (1/1/01)", "Terminate sent: MPA: CRC error (2/0/02)", "connections lost", "events dropped",
+	}, named(Compare(nil, before, Options{})))
+	v := Compare(before, after, Options{})
+	require.Equal(t, named(Compare(nil, before, Options{})), named(v))
+	require.Equal(t, Count{5, 1}, v.Errors[0].Count)
+	require.Equal(t, Count{4, 1}, v.Errors[2].Count)
+}
+
 // TestQuantiles are those of the interval, and of all, over all RNICs and paths.
 func TestQuantiles(t *testing.T) {
 	latency := func(counts map[int]uint64) counters.Path {
