@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,29 @@ func TestDocumentHasEachMetric(t *testing.T) {
 	require.Equal(t, want, string(text), "go test ./metrics -update")
 }
 
+// TestDocumentHasEachLabel: the table of labels in docs/metrics.md has those of all metrics, and no others.
+func TestDocumentHasEachLabel(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "docs", "metrics.md"))
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(text), "| label | values |\n|---|---|\n")
+	require.True(t, ok)
+	rows, _, ok := strings.Cut(rest, "\n\n")
+	require.True(t, ok)
+	documented, exported := map[string]bool{}, map[string]bool{}
+	for row := range strings.Lines(rows) {
+		labels, _, _ := strings.Cut(strings.TrimPrefix(row, "|"), "|")
+		for label := range strings.SplitSeq(labels, ",") {
+			documented[strings.Trim(label, " `")] = true
+		}
+	}
+	for _, m := range all {
+		for _, label := range m.labels {
+			exported[label] = true
+		}
+	}
+	require.Equal(t, exported, documented)
+}
+
 var metricName = regexp.MustCompile(`iwarp_[a-z0-9_]+`)
 
 // exists reports whether a query may use a name.
@@ -77,8 +101,25 @@ func TestDashboardAsksForMetricsThatExist(t *testing.T) {
 			for _, name := range names {
 				require.True(t, exists(name), "%s: %s", p.Title, name)
 			}
+			for _, by := range grouping.FindAllStringSubmatch(target.Expr, -1) {
+				for label := range strings.SplitSeq(by[1], ",") {
+					label = strings.TrimSpace(label)
+					require.True(t, hasLabel(names[0], label), "%s: %s has no label %s", p.Title, names[0], label)
+				}
+			}
 		}
 	}
+}
+
+// grouping is how a query names the labels that it keeps.
+var grouping = regexp.MustCompile(`by \(([^)]*)\)`)
+
+// hasLabel reports whether the metric of a name in a query has a label.
+func hasLabel(name, label string) bool {
+	return slices.ContainsFunc(all, func(m *metric) bool {
+		bucket := m.kind == histogram && name == m.name+"_bucket"
+		return (name == m.name || bucket) && (slices.Contains(m.labels, label) || bucket && label == "le")
+	})
 }
 
 // TestHardeningNamesMetricsThatExist: what to watch is named as it is exported.
