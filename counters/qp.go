@@ -65,8 +65,8 @@ func (q *QP) AddNow(p *QP) {
 
 // TCP is what the kernel tells of a TCP connection.
 type TCP struct {
-	RTT         time.Duration `json:"rtt_ns"`      // the round trip, smoothed
-	RTTVar      time.Duration `json:"rtt_var_ns"`  // its variation
+	RTT         time.Duration `json:"rtt_ns"`      // the round trip now, smoothed
+	RTTVar      time.Duration `json:"rtt_var_ns"`  // its variation now
 	Retransmits uint64        `json:"retransmits"` // segments that were sent again
 	Unacked     uint64        `json:"unacked"`     // segments that are sent and not acknowledged now
 	Window      uint64        `json:"window"`      // the congestion window now, in segments

@@ -5,7 +5,7 @@ type SRQ struct {
 	Posted uint64 // receives posted so far
 	Taken  uint64 // receives taken by messages so far
 	Free   int    // receives that wait for a message now
-	Depth  int    // how many can wait, now: see iwarp.PD.CreateSRQ
+	Depth  int    // how many can wait, which does not change: see iwarp.PD.CreateSRQ
 }
 
 // CQ counts the completions of a CQ.

@@ -25,8 +25,8 @@ type Path struct {
 	Live  int    `json:"live"` // those that have not ended now
 	Ended Ended  `json:"ended"`
 
-	// TCP.Retransmits is a sum that includes the QPs that have ended. The other fields are of live QPs: the mean of RTT and RTTVar,
-	// and the sums of the rest. TCPs is the number of live QPs for which the kernel tells it.
+	// TCP.Retransmits is a sum that includes the QPs that have ended. The other fields are of the QPs that are live now: the mean of RTT and
+	// RTTVar, and the sums of the rest. TCPs is how many QPs there are now for which the kernel tells them.
 	TCP  TCP `json:"tcp"`
 	TCPs int `json:"tcp_connections"`
 
