@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,6 +110,9 @@ func readKey(path string) ([]byte, error) {
 func serve(ctx context.Context, o *options, out, diag io.Writer) (err error) {
 	if o.file == "" || len(o.args) > 0 {
 		return program.UsageError("usage: kvstore serve -file FILE [flags]")
+	}
+	if o.half == 0 || o.rekey < 0 || uint64(o.buckets) > math.MaxUint32 {
+		return program.UsageError("serve needs a -log-half of more than 0, -buckets of less than 4294967296, and a -rekey that is not negative")
 	}
 	master, err := readKey(o.master)
 	if err != nil {

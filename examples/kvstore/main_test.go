@@ -300,3 +300,18 @@ func TestKeyOfATenantThatIsNamedMaster(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 }
+
+// TestNumbersThatServeRefuses, before it makes a file: a number of buckets that is cut, or a size of the log that stands for another one,
+// would be those of the file for ever.
+func TestNumbersThatServeRefuses(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, run(t.Context(), []string{"keys", dir, "tenant"}, nil, t.Output(), t.Output()))
+	for _, numbers := range [][]string{{"-log-half", "0"}, {"-rekey", "-1s"}, {"-buckets", "4294983680"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		args := append([]string{"serve", "-file", filepath.Join(dir, "file"), "-master", filepath.Join(dir, masterFile), "-addr", "127.0.0.1:0"}, numbers...)
+		err := run(ctx, args, nil, t.Output(), t.Output())
+		require.ErrorAs(t, err, new(program.UsageError), "%q", numbers)
+	}
+	require.NoFileExists(t, filepath.Join(dir, "file"))
+}
