@@ -136,7 +136,7 @@ func (o *options) workFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&w.Duplex, "duplex", false, "write and read in both directions at once")
 	fs.BoolVar(&w.CRC, "crc", true, "CRC32c of every FPDU")
 	fs.BoolVar(&w.Markers, "markers", false, "MPA Markers, in both directions")
-	fs.IntVar(&w.ULPDU, "ulpdu", 0, "octets of a DDP segment at most, 0: as the path allows")
+	fs.IntVar(&w.ULPDU, "ulpdu", 0, "octets of a DDP segment at most, but 128 at least, over SCTP 514; 0: as the path allows")
 	fs.BoolVar(&w.Latency, "latency", false, "one operation at a time, each timed")
 	fs.DurationVar(&w.Poll, "poll", 0, "poll so long before a wait sleeps, on both sides")
 	fs.StringVar(&w.Wait, "wait", waitPark, "how a wait sleeps, on both sides: park, the goroutine alone, or block, its thread too")

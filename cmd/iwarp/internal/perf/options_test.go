@@ -79,6 +79,7 @@ func TestOptions(t *testing.T) {
 		{"--op", "read", "--depth", "5000", "--size", "64", "--baseline", "reqresp"},
 		{"--suite", "standard", "--html", "page.html", "--baseline", "reqresp"}, // the report would plot writes
 		{"--suite", "standard", "--network", "sctp+udp"},
+		{"--network", "sctp+udp", "--auth", "tls"},
 		{"--serve", "--suite", "standard"},
 		{"--serve", "--html", "page.html"},
 		{"--serve", "--cc", "cubic"},

@@ -100,6 +100,8 @@ func (w *workload) check() error {
 		return fmt.Errorf("no network %q: there are tcp, %s", w.Network, strings.Join(sessionNetworks, ", "))
 	case w.Auth != "" && !slices.Contains(authmode.All, w.Auth):
 		return fmt.Errorf("no authentication %q: there are %s", w.Auth, strings.Join(authmode.All, ", "))
+	case w.Network != "" && w.Auth == authmode.TLS:
+		return fmt.Errorf("there is no TLS over %s", w.Network)
 	case w.Duplex && (w.Latency || w.Op != opWrite && w.Op != opRead):
 		return fmt.Errorf("no duplex %s: it is for write and read, without latency", w.Op)
 	}
