@@ -95,7 +95,7 @@ var (
 	windowQueued  = define(gauge, "solicitor_queued", "Operations that wait for the window now.", "name")
 	windowGrants  = define(counter, "solicitor_grants_total", "Operations that were granted, by class.", "name", "class")
 	windowOctets  = define(counter, "solicitor_granted_bytes_total", "Octets that were granted, by class.", "name", "class")
-	windowExpired = define(counter, "solicitor_expired_total", "Operations that waited too long.", "name")
+	windowExpired = define(counter, "solicitor_expired_total", "RDMA Reads that waited too long. Of an rma.Solicitor it stays 0: its clients and servers count them as timeouts and refusals.", "name")
 
 	syncs = define(counter, "backing_syncs_total", "Syncs of a durable backing.", "name")
 )

@@ -65,6 +65,6 @@ var Lines = []Line{
 	{verbs, "INFO", "connections can be taken again", []string{Addr}, "the end of that, with the next connection"},
 	{verbs, "INFO", "connections are driven through package net, not by system calls on a *net.TCPConn", []string{Path}, "once for each path: they could be faster"},
 	{auth, "WARN", "connection refused", []string{Event, At, Source, Listener, Reason, Stage, Key, Client, Mode, Suite, Age, Suppressed}, "an `AccessEvent`"},
-	{services, "WARN", "operation refused", audited, "an `AuditEvent`"},
+	{services, "WARN", "operation refused", audited, "an `AuditEvent`; also where a connection was ended, or a copy has ended too late: `reason` tells"},
 	{services, "INFO", "operation granted", audited, "an `AuditEvent`"},
 }
