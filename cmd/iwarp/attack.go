@@ -34,8 +34,8 @@ const attackHelp = `Sends random attacks to a listener of yours: broken set-ups,
 half-open connections and resets. It is for testing what you have written on this library, or on another stack of
 iWARP. The target may be left without memory, descriptors or time, and its peers with it.
 
-It attacks this host only. Another address must be confirmed by --i-own with the very host that --addr names: attack
-nothing that is not yours.
+It attacks loopback addresses only. Another one, also of this host, must be confirmed by --i-own with the very host that
+--addr names: attack nothing that is not yours.
 
 A conversation comes again from its layer, --seed and its number: --layer rdmap --seed 7 --first 1234 -n 1 holds one.
 The exit status is 0 if the target still takes connections afterwards, 1 if it does not, 2 after a wrong call, and 3
@@ -62,7 +62,7 @@ func (a *attacking) flags(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&a.addr, "addr", "", "`HOST:PORT` of the target")
 	fs.StringVar(&a.layers, "layer", "tcp,mpa,fpdu,ddp,rdmap,commit", "`LAYERS` at which to attack: of tcp, mpa, fpdu, ddp, rdmap, commit, cm, rma, nvme; or sctp, over UDP")
-	fs.StringVar(&a.own, "i-own", "", "the `HOST` of --addr, which you confirm to be yours if it is not this host")
+	fs.StringVar(&a.own, "i-own", "", "the `HOST` of --addr, which you confirm to be yours if it is not a loopback address")
 	fs.Uint64Var(&a.seed, "seed", 1, "of all random choices")
 	fs.Uint64Var(&a.first, "first", 0, "number of the first conversation of each layer")
 	fs.Uint64VarP(&a.n, "count", "n", 0, "number of conversations; 0: until --for is over")
@@ -123,7 +123,7 @@ func (a *attacking) confirmed(ctx context.Context) error {
 	}
 	for _, ip := range ips {
 		if !ip.Unmap().IsLoopback() {
-			return cli.Usagef("%s is not this host: confirm by --i-own %s that it is yours", host, host)
+			return cli.Usagef("%s is not a loopback address: confirm by --i-own %s that it is yours", host, host)
 		}
 	}
 	return nil

@@ -83,7 +83,7 @@ func TestAttackInterrupted(t *testing.T) {
 func TestAttackOnOthersIsRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                                     "--addr must be host:port",
-		"--addr 192.0.2.1:1":                   "confirm by --i-own 192.0.2.1 that it is yours",
+		"--addr 192.0.2.1:1":                   "192.0.2.1 is not a loopback address: confirm by --i-own 192.0.2.1 that it is yours",
 		"--addr 192.0.2.1:1 --i-own 192.0.2.2": `--i-own names "192.0.2.2"`,
 		"--addr [2001:db8::1]:1":               "confirm by --i-own 2001:db8::1",
 		"--addr :1":                            "--addr must be host:port",
