@@ -75,7 +75,7 @@ var (
 	rmaRegions      = define(gauge, "rma_regions", "Regions of an rma.Server now.", "name")
 	rmaConnections  = define(gauge, "rma_connections", "Connections of an rma.Server now.", "name")
 	rmaScratch      = define(gauge, "rma_scratch_bytes", "Memory for what is under way now.", "name")
-	rmaAuthFailures = define(counter, "rma_auth_failures_total", "Requests with a wrong key or without the right.", "name")
+	rmaAuthFailures = define(counter, "rma_auth_failures_total", "Requests with a wrong key or without the right, and data that are not what was sealed.", "name")
 	rmaNacks        = define(counter, "rma_nacks_total", "Requests that were refused for lack of memory or time.", "name")
 	rmaExpired      = define(counter, "rma_expired_total", "Writes that were not copied in time.", "name")
 	rmaLate         = define(counter, "rma_late_total", "Messages and data that came too late.", "name")

@@ -186,6 +186,8 @@ func TestRMA_26_DispatchTimeout(t *testing.T) {
 		require.True(t, e.Outcome.NoEffect())
 		posts(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, 4096)})
 		require.ErrorIs(t, p.ended(t).Err, ErrDispatchTimeout, "larger than the window can be")
+		window := w.client.c.solicitor.Stats()
+		require.Equal(t, []uint64{1, 1, 0}, []uint64{window.Cancelled, window.TooLarge, window.Expired}, "as docs/flow-control.md and docs/metrics.md say")
 		r.serves(msg, octets(1, 16), nil)
 		require.NoError(t, p.ended(t).Err)
 		require.EqualValues(t, 1, w.qps[0].Stats().Sent.Send.Messages-2-1, "HELLO, OPEN_REQ and the first RTR besides")
