@@ -49,7 +49,7 @@ func serveFlags(fs *flag.FlagSet) action {
 	fs.Var(&f.solicit, "solicit", "have no more than so many `octets` under way that were asked for, and none that were not, "+
 		"such as data in capsules: 16KiB at least; 0: no bound")
 	fs.IntVar(&f.srq, "srq", 0, "let all queues share so many `receives`; 0: each has its own")
-	fs.IntVar(&f.maxQueues, "max-queues", 64, "I/O queues that a host may have")
+	fs.IntVar(&f.maxQueues, "max-queues", 64, "I/O queues that a controller may have")
 	fs.IntVar(&f.icd, "icd", 4096, "`octets` of data that a capsule may have, a multiple of 16 up to 16384")
 	fs.IntVar(&f.ord, "ord", 16, "RDMA Reads outstanding on a connection at most")
 	fs.StringVar(&f.auth, "auth", "", "authenticate hosts by the keys in this `file`; see nvme key")
