@@ -35,7 +35,8 @@ type Config struct {
 	DrainTimeout time.Duration
 	// QP is what the QPs are made of. Serve sets its CQs, its SRQ, the depths of its queues, IRD, ORD and PrivateData.
 	QP iwarp.QPConfig
-	// Logger gets the ends of connections that are not graceful, and what a handler does wrong; nil: nothing is logged.
+	// Logger gets the ends of connections, of which those that are graceful have level Info, and what a handler does wrong; nil: nothing is
+	// logged.
 	Logger *slog.Logger
 }
 
