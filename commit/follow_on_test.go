@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // watchedBy makes a Latch for f the Flusher of a region, as the library does for a Flusher of a
@@ -109,4 +110,16 @@ func laterFirst(c *conversation) {
 		f()
 	}
 	c.run()
+}
+
+// TestCMT_9_RegionLimitWithoutAFollowOn: the room of a follow-on takes no region in its place.
+func TestCMT_9_RegionLimitWithoutAFollowOn(t *testing.T) {
+	c := converse(t, nil)
+	r, _ := c.region(nil)
+	five := slices.Repeat([]Region{part(r, 8, 1)}, 5)
+	c.sends("as many regions as were offered", requestOf(1, ask(1, five[:4]...)))
+	c.wantAnswer("are served", 1, 1, 0)
+	flushed := len(c.media.flushed)
+	c.wantRefused("one more is too many", transport.DDPTooLong, requestOf(2, ask(2, five...)))
+	require.Len(t, c.media.flushed, flushed, "and nothing of it is done")
 }

@@ -261,6 +261,9 @@ func (j *job) open() *transport.Fault {
 	if fault := j.request.Parse(j.in.Payload()); fault != nil {
 		return fault
 	}
+	if n, most := len(j.request.Regions), int(j.r.Limits.Regions); n > most { // in the room of a follow-on
+		return transport.Faultf(transport.DDPTooLong, "Commit of %d regions, at most %d are served", n, most)
+	}
 	for i, g := range j.request.Regions {
 		var t target
 		if g.Len > 0 {
