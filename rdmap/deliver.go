@@ -82,6 +82,9 @@ func checkSingle(h ddp.UntaggedHeader, n, size int) error {
 
 // checkEnd checks that the message has at most size octets. A buffer of QN 1 may be larger.
 func checkEnd(h ddp.UntaggedHeader, n, size int) error {
+	if uint64(h.MO) > uint64(size) { // the third check of RFC 5041 section 7.1, before the fourth
+		return transport.Faultf(transport.DDPOffset, "%v at MO %d of %d octets", opcodeOf(h.RsvdULP), h.MO, size)
+	}
 	if end := uint64(h.MO) + uint64(n); end > uint64(size) {
 		return transport.Faultf(transport.DDPTooLong, "%v reaches octet %d of %d", opcodeOf(h.RsvdULP), end, size)
 	}

@@ -2,6 +2,7 @@ package rdmap
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -141,6 +142,11 @@ func TestExtensionMessagesOfWrongLength(t *testing.T) {
 	c := echoing(t, e)
 	c.sends("a request of the greatest length", untagged(opEcho, QNRequest, 1, octets(40)))
 	c.wantFault("an octet more", transport.DDPTooLong, untagged(opEcho, QNRequest, 2, octets(41)))
+	for mo, code := range map[uint32]transport.Code{40: transport.DDPTooLong, 41: transport.DDPOffset, 1 << 31: transport.DDPOffset} {
+		c = echoing(t, e)
+		h := ddp.UntaggedHeader{Last: true, RsvdULP: opEcho.control(), QN: QNRequest, MSN: 1, MO: mo}
+		c.wantFault(fmt.Sprintf("an octet at MO %d", mo), code, append(h.Append(nil), 'x'))
+	}
 	c = echoing(t, e)
 	c.wantFault("a Read Request keeps its own length", transport.DDPTooLong, untagged(OpReadRequest, QNRequest, 1, octets(29)))
 	c = echoing(t, e)
