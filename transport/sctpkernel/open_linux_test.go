@@ -4,8 +4,10 @@ package sctpkernel
 
 import (
 	"math"
+	"runtime"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -23,4 +25,30 @@ func TestLastAttempt(t *testing.T) {
 	} {
 		require.Equal(t, want, lastAttempt(timeout), "%v", timeout)
 	}
+}
+
+// TestStackStaysWhereItIs while the library has given its address to the kernel: neither calls nor a garbage collection, which gives
+// back a stack that is mostly unused, move it.
+func TestStackStaysWhereItIs(t *testing.T) {
+	var before, called, collected uintptr
+	require.NoError(t, roomy(func() error {
+		var x byte
+		before = uintptr(unsafe.Pointer(&x))
+		deep(0)
+		called = uintptr(unsafe.Pointer(&x))
+		runtime.GC()
+		collected = uintptr(unsafe.Pointer(&x))
+		return nil
+	}))
+	require.Equal(t, before, called, "a call has moved the stack")
+	require.Equal(t, before, collected, "a collection has moved the stack")
+}
+
+// deep uses more of the stack than the library.
+//
+//go:noinline
+func deep(i int) byte {
+	var b [16 << 10]byte
+	b[len(b)-1-i] = 1
+	return b[i]
 }
