@@ -134,6 +134,7 @@ func (r *receiving) recvmsg(fd uintptr, p []byte) (int, syscall.Errno) {
 	r.hdr.SetIovlen(1)
 	r.hdr.SetControllen(len(r.control))
 	n, _, errno := syscall.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.hdr)), 0)
+	r.iov.Base = nil // an idle socket keeps no buffer from the garbage collector
 	return int(n), errno
 }
 

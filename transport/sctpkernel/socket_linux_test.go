@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/goiwarp/iwarp/internal/testproc"
+	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -22,6 +23,21 @@ func TestSocketThatTheRuntimeCannotWatch(t *testing.T) {
 	_, err = newSocket(fd)
 	require.ErrorContains(t, err, "epoll_ctl")
 	require.ErrorIs(t, unix.Close(fd), unix.EBADF, "it is closed")
+}
+
+// TestIdleSocketKeepsNoBuffer from the garbage collector either, when it has given it back: there may be many such sockets. One of
+// another kind stands for that of SCTP.
+func TestIdleSocketKeepsNoBuffer(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(fds[1])
+	s, err := newSocket(fds[0])
+	require.NoError(t, err)
+	defer s.close()
+	_, err = s.receive(false)
+	require.ErrorIs(t, err, transport.ErrAgain)
+	require.Nil(t, s.in.m)
+	require.Nil(t, s.in.iov.Base)
 }
 
 // TestListenerThatCanTakeNoAssociation tells why, until it takes one again. A stream socket stands for that of SCTP, which the
