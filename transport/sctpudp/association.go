@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// inboundQueue is how many packets may wait for pion. More are lost.
-	inboundQueue = 256
 	// shutdownTime bounds the graceful end of an association that a caller waits for.
 	shutdownTime = 500 * time.Millisecond
 	// nearby is the round trip of a handshake up to which a peer counts as near: then a
@@ -55,8 +53,9 @@ type association struct {
 	made            time.Time // a little before, when the peer had to prove its address
 	pion            *pion.Association
 
-	in   chan inbound
-	done chan struct{} // closed when the association has ended
+	in     chan inbound
+	queued atomic.Int64  // octets of memory of what waits in it
+	done   chan struct{} // closed when the association has ended
 
 	room  room
 	heard atomic.Int64 // how long after made the peer last said something, in nanoseconds
@@ -78,12 +77,6 @@ type association struct {
 	begun    bool // a DATA chunk of the peer has come
 	watch    *time.Timer
 	looked   time.Time // when watch has called look last
-}
-
-// An inbound is a packet of the peer. One without a packet is a nudge.
-type inbound struct {
-	buf *[maxPacket]byte
-	n   int
 }
 
 // An owner is the Client or Listener of an association.
@@ -160,16 +153,6 @@ func (e *endpoint) establish(w way, port uint16, ours, theirs *initiation, rtt t
 		return nil, err
 	}
 	return a, nil
-}
-
-// push takes a packet of the peer.
-func (a *association) push(buf *[maxPacket]byte, n int) bool {
-	select {
-	case a.in <- inbound{buf, n}:
-		return true
-	default:
-		return false
-	}
 }
 
 // hear notes that the peer says something.

@@ -36,11 +36,11 @@ func (c *conn) Read(p []byte) (int, error) {
 		select {
 		case b := <-c.a.in:
 			n := 0
-			if b.buf == nil {
+			if b.n == 0 {
 				n = c.a.nudged(p)
 			} else {
-				n = c.a.accept(p, b.buf[:b.n])
-				packets.Put(b.buf)
+				n = c.a.accept(p, b.octets())
+				c.a.release(b)
 			}
 			if n > 0 {
 				return n, nil
