@@ -116,7 +116,7 @@ func (e *endpoint) establish(w way, port uint16, ours, theirs *initiation, rtt t
 		flight: flight{next: ours.tsn}, window: theirs.window, received: theirs.tsn - 1, arrived: record{next: theirs.tsn},
 	}
 	a.hear()
-	c := &conn{a: a, closed: make(chan struct{}), up: make(chan struct{})}
+	c := &conn{a: a, closed: make(chan struct{}), up: make(chan struct{}), sacked: make(chan struct{}, 1)}
 	options := []pion.ClientOption{
 		pion.WithSNAP(ours.token(), theirs.token()),
 		pion.WithNetConn(c),

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pion/logging"
@@ -19,6 +20,10 @@ type conn struct {
 	once   sync.Once
 	closed chan struct{}
 	up     chan struct{} // closed when the association knows its pion
+
+	unacked atomic.Int32  // packets with DATA that pion has taken since its last SACK
+	sacked  chan struct{} // has an element when there was one
+	late    *time.Timer   // of settle
 }
 
 // pionPort is what pion has for both SCTP ports.
@@ -32,6 +37,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	c.a.discard()
+	c.settle()
 	for c.a.Err() == nil { // nothing is taken behind an ABORT
 		select {
 		case b := <-c.a.in:
@@ -43,6 +49,9 @@ func (c *conn) Read(p []byte) (int, error) {
 				c.a.release(b)
 			}
 			if n > 0 {
+				if kindsOf(p[:n]).has(chunkData) {
+					c.unacked.Add(1)
+				}
 				return n, nil
 			}
 		case <-c.closed:
@@ -54,10 +63,56 @@ func (c *conn) Read(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
+// ackTime bounds how long settle waits: pion acknowledges nothing more on an association that ends.
+const ackTime = 10 * time.Millisecond
+
+// settle waits until pion has acknowledged what it has taken, if that is due: for every second packet, and
+// for every one while a chunk is missing (RFC 9260 sections 6.2 and 6.7). pion acknowledges in a goroutine
+// of its own, and without this once for a whole burst. Then a peer may send Max.Burst packets in a round
+// trip, however far its congestion window is open; it learns too seldom of a gap to send the chunk again
+// before its timer runs out; and so it does if that one SACK is lost. Where many packets wait this end is
+// too slow, and settle does not make it slower.
+func (c *conn) settle() {
+	select {
+	case <-c.sacked: // of what is counted no more
+	default:
+	}
+	n := c.unacked.Load()
+	if n == 0 || n == 1 && !c.a.misses() || len(c.a.in) > inboundQueue/2 {
+		return
+	}
+	if c.late == nil {
+		c.late = time.NewTimer(ackTime)
+	} else {
+		c.late.Reset(ackTime)
+	}
+	defer c.late.Stop()
+	for c.unacked.Load() > 0 {
+		select {
+		case <-c.sacked:
+		case <-c.late.C:
+			return
+		case <-c.closed:
+			return
+		case <-c.a.done:
+			return
+		}
+	}
+}
+
+// noteSACK notes that pion has acknowledged what it has taken.
+func (c *conn) noteSACK() {
+	c.unacked.Store(0)
+	select {
+	case c.sacked <- struct{}{}:
+	default:
+	}
+}
+
 // Write sends a packet of pion's, which is ours to change.
 func (c *conn) Write(p []byte) (int, error) {
 	a := c.a
-	again := false
+	again, sack := false, false
 	a.mu.Lock()
 	for k, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
 		switch k, rest = split(rest); k.kind() {
@@ -69,6 +124,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		case chunkData:
 			a.depart(k)
 		case chunkSack:
+			sack = true
 			a.received = k.tsn()
 			if a.room.full() { // pion counts octets alone
 				k.setWindow(0)
@@ -82,6 +138,9 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 	seal(p, a.ports(), a.peerTag)
 	a.e.send(p, a.way)
+	if sack {
+		c.noteSACK()
+	}
 	return len(p), nil
 }
 

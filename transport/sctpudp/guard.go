@@ -210,6 +210,13 @@ func (a *association) acked(c chunk) {
 	}
 }
 
+// misses tells whether a chunk of the peer is missing before one that has come.
+func (a *association) misses() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.arrived.early > 0
+}
+
 // nudge makes pion send a SACK with its window. pion does not do so by itself when its buffer
 // has been read. Where packets are waiting there is no need.
 func (a *association) nudge() { a.push(nil, 0) }

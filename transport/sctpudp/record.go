@@ -8,6 +8,7 @@ const tsnWindow = 1 << 13
 type record struct {
 	next  uint32   // the oldest that is missing
 	ahead []uint64 // bits of those after it, made when the first one overtakes another
+	early int      // how many of those have come
 }
 
 // known tells whether a chunk has come before.
@@ -23,10 +24,12 @@ func (r *record) take(tsn uint32) {
 			r.ahead = make([]uint64, tsnWindow/64)
 		}
 		r.ahead[tsn%tsnWindow/64] |= 1 << (tsn % 64)
+		r.early++
 		return
 	}
 	for r.next++; r.has(r.next); r.next++ {
 		r.ahead[r.next%tsnWindow/64] &^= 1 << (r.next % 64)
+		r.early--
 	}
 }
 
