@@ -96,12 +96,19 @@ func (h *handshake) run(ctx context.Context) (*initiation, error) {
 	}
 	if err != nil {
 		if theirs.tag != 0 { // the peer may have a use for it (RFC 9260 section 5.1)
-			h.e.send(packet(h.ports(), theirs.tag, chunkAbort, 0, nil), h.destination())
+			h.abort(theirs.tag)
 		}
 		return nil, err
 	}
 	_, err = h.exchange(ctx, h.echo(&theirs), nil, chunkCookieAck)
+	if err != nil && !errors.Is(err, syscall.ECONNREFUSED) { // the peer may have an association, and would keep it for minutes
+		h.abort(theirs.tag)
+	}
 	return &theirs, err
+}
+
+func (h *handshake) abort(tag uint32) {
+	h.e.send(packet(h.ports(), tag, chunkAbort, 0, nil), h.destination())
 }
 
 // echo is the packet with the cookie, and with an ERROR for the parameters that are not known (RFC 9260 section 3.2.2):

@@ -1,6 +1,7 @@
 package sctpudp
 
 import (
+	"context"
 	"encoding/binary"
 	"testing"
 	"testing/synctest"
@@ -48,6 +49,46 @@ func TestINITACKThatCannotBeTaken(t *testing.T) {
 				require.Len(t, sent, 2)
 				require.Equal(t, octets("06000004"), sent[1][headerSize:])
 				require.Equal(t, theirs.tag, tagOf(sent[1]))
+			})
+		})
+	}
+}
+
+// TestDialThatIsGivenUpBehindTheCookie: the peer, which may have an association, is told by an ABORT, unless that is what it has said.
+func TestDialThatIsGivenUpBehindTheCookie(t *testing.T) {
+	theirs := peerInit()
+	theirs.cookie = []byte("a cookie")
+	for name, c := range map[string]struct {
+		limit  time.Duration
+		answer []byte
+		aborts int
+	}{
+		"the caller has no more time": {time.Second, nil, 1},
+		"no answer":                   {time.Hour, nil, 1},
+		"refused":                     {time.Hour, appendChunk(nil, chunkAbort, 0, nil), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHandshake()
+				at := way{peer: h.peer.udp}
+				h.handshakePacket(packet(ports{9, 7}, h.ours.tag, chunkInitAck, 0, theirs.append(nil)), at)
+				if c.answer != nil {
+					p := join(make([]byte, headerSize), c.answer)
+					seal(p, ports{9, 7}, h.ours.tag)
+					h.handshakePacket(p, at)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), c.limit)
+				defer cancel()
+				_, err := h.run(ctx)
+				require.Error(t, err)
+				x := &victim{T: t, v: h.e.pc.(*void)}
+				sent := x.v.packets
+				require.Len(t, x.chunks(chunkAbort), c.aborts)
+				if c.aborts > 0 {
+					last := sent[len(sent)-1]
+					require.Equal(t, octets("06000004"), last[headerSize:])
+					require.Equal(t, theirs.tag, tagOf(last))
+				}
 			})
 		})
 	}
