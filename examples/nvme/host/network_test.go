@@ -3,14 +3,18 @@ package host
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // The host does the same on every network; over SCTP segments may come in any order.
@@ -58,6 +62,59 @@ func TestConnectionsOfTheProgram(t *testing.T) {
 	o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errNoRoute }
 	_, err = Connect(context.Background(), tg.addr, subsystem, o)
 	require.ErrorIs(t, err, errNoRoute)
+}
+
+// peersOnly connects to a target that resets connections whose Request does not ask for a connection of peers (A=0), as
+// network cards of Intel do. requests gets the enhanced data of each Request.
+func peersOnly(wg *sync.WaitGroup, requests *[][]byte) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		inner, err := transport.Dial(ctx, network, addr, transport.Options{})
+		if err != nil {
+			return nil, err
+		}
+		ours, card := transport.Pipe(transport.PipeOptions{})
+		wg.Go(func() {
+			defer inner.Close()
+			defer card.Close()
+			request := make([]byte, mpa.HeaderSize+4)
+			if _, err := io.ReadFull(card, request); err != nil {
+				return
+			}
+			*requests = append(*requests, request[mpa.HeaderSize:])
+			if request[mpa.HeaderSize]&0x80 == 0 {
+				return
+			}
+			_, _ = inner.Write(request) // a read tells
+			var back sync.WaitGroup
+			back.Go(func() {
+				_, _ = io.Copy(card, inner)
+				card.Close()
+			})
+			_, _ = io.Copy(inner, card)
+			inner.Close()
+			back.Wait()
+		})
+		return ours, nil
+	}
+}
+
+// TestTargetOfPeersAlone: a target that refuses the client-server model without a Reply is offered an RTR by Write, on
+// each queue.
+func TestTargetOfPeersAlone(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg, o := newTarget(t), pipeOptions(t)
+		var wg sync.WaitGroup
+		var requests [][]byte
+		o.Queues, o.Dial = 1, peersOnly(&wg, &requests)
+		c, err := Connect(context.Background(), tg.addr, subsystem, o)
+		require.NoError(t, err)
+		_, err = disk(t, c).ReadAt(make([]byte, 4096), 0)
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+		wg.Wait()
+		server, peers := []byte{0x00, 0x80, 0x00, 0x00}, []byte{0x80, 0x80, 0x80, 0x00}
+		require.Equal(t, [][]byte{server, peers, server, peers}, requests)
+	})
 }
 
 // No message of a target makes the host panic, or hang: what is no response to the command ends the

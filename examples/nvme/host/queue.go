@@ -3,12 +3,14 @@ package host
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -104,7 +106,19 @@ func (q *queue) open(ctx context.Context, rnic *iwarp.RNIC, addr string, o *Opti
 	return nil
 }
 
+// dial connects, in the client-server model as Linux does with siw. Network cards of Intel know peers alone, and reset
+// the connection: then it is tried again as one of peers, where nothing else tells that the target is such a card.
 func dial(ctx context.Context, rnic *iwarp.RNIC, addr string, o *Options, qc *iwarp.QPConfig) (*iwarp.QP, error) {
+	qp, err := dialOnce(ctx, rnic, addr, o, qc)
+	if !errors.Is(err, mpa.ErrNoReply) || qc.Auth != nil || qc.TLS != nil {
+		return qp, err
+	}
+	peers := *qc
+	peers.MPA.ClientServer = false
+	return dialOnce(ctx, rnic, addr, o, &peers)
+}
+
+func dialOnce(ctx context.Context, rnic *iwarp.RNIC, addr string, o *Options, qc *iwarp.QPConfig) (*iwarp.QP, error) {
 	if o.Dial == nil {
 		return rnic.Dial(ctx, o.Network, addr, qc)
 	}

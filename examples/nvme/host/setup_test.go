@@ -34,6 +34,7 @@ func TestHOST_1_MPARequest(t *testing.T) {
 				conn, err := l.Accept()
 				if err == nil {
 					_, _ = io.ReadFull(conn, got)
+					l.Close() // there is no second attempt
 					conn.Close()
 				}
 			})
