@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -245,6 +246,7 @@ func (p *Pool) waitGone(ctx context.Context, all []*pooled) error {
 			leases++
 			p.end(q, true)
 		case qpClosing:
+			q.cut = cmp.Or(q.cut, causeOf(ctx))
 			closing = append(closing, q.qp)
 		default: // a set-up that ends, or gone
 		}
@@ -256,8 +258,23 @@ func (p *Pool) waitGone(ctx context.Context, all []*pooled) error {
 	for _, q := range all {
 		<-q.gone
 	}
-	if leases == 0 {
+	var errs []error
+	if leases > 0 {
+		errs = append(errs, fmt.Errorf("cm: %d QPs were aborted that were not released: %w", leases, causeOf(ctx)))
+	}
+	return errors.Join(append(errs, cutOff(all))...)
+}
+
+// cutOff tells of those QPs that are gone whose orderly end was cut off.
+func cutOff(all []*pooled) error {
+	n, first := 0, error(nil)
+	for _, q := range all {
+		if q.cut != nil && q.qp.Err() != nil {
+			n, first = n+1, cmp.Or(first, q.cut)
+		}
+	}
+	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("cm: %d QPs were aborted that were not released: %w", leases, causeOf(ctx))
+	return fmt.Errorf("cm: %d QPs were aborted that had not ended: %w", n, first)
 }

@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"time"
@@ -53,6 +54,7 @@ type pooled struct {
 	element  *list.Element // of Pool.idle, in qpIdle
 	failures int           // before it, as long as it has not proved to work
 	gone     chan struct{} // closed in qpGone
+	cut      error         // why it was aborted in place of an orderly end; nil: it was not
 }
 
 // move changes the state, and what is counted by it.
@@ -178,12 +180,17 @@ func (p *Pool) retire(q *pooled) {
 func (p *Pool) end(q *pooled, abort bool) {
 	p.move(q, qpClosing)
 	p.all.Go(func() {
-		if abort || q.qp.Close() != nil {
+		var err error
+		if !abort {
+			err = q.qp.Close()
+		}
+		if abort || err != nil {
 			_ = q.qp.Abort()
 		}
 		<-q.qp.Done()
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		q.cut = cmp.Or(q.cut, err)
 		p.move(q, qpGone)
 		p.served()
 		p.serve(q.peer)
