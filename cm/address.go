@@ -59,6 +59,18 @@ func parseTarget(ctx context.Context, t *Target, r *net.Resolver) (e endpoint, l
 	return endpoint{hostName{network, host}, uint16(port)}, true, nil
 }
 
+// checkAddr refuses what no peer has, where package net has an error for it that is no net.AddrError, or connects to no port.
+func checkAddr(t *Target) error {
+	if t.Addr == "" {
+		return &net.AddrError{Err: "missing address"}
+	}
+	_, service, err := net.SplitHostPort(t.Addr)
+	if _, ok := ipNetwork(t.Network); ok && err == nil && (service == "" || service == "0") {
+		return &net.AddrError{Err: "port 0 is no port of a peer", Addr: t.Addr}
+	}
+	return nil
+}
+
 // at is the endpoint at one of its addresses.
 func (e *endpoint) at(a netip.Addr) string {
 	return net.JoinHostPort(a.String(), strconv.Itoa(int(e.port)))

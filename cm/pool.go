@@ -127,8 +127,9 @@ type grant struct {
 // until it is released. Where PoolConfig.PerPeer and Max allow no more QPs, Get waits for one.
 //
 // Set-ups that fail are repeated, by PoolConfig.Backoff, until ctx ends; then the error is that
-// of ctx and that of the last set-up. An address that cannot be right is an error at once. A
-// set-up goes on when ctx ends, for the next Get.
+// of ctx and that of the last set-up. An address that cannot be right is an error at once, and so
+// is an RNIC that is closed, or something that PoolConfig.QP names. A set-up goes on when ctx ends,
+// for the next Get.
 func (p *Pool) Get(ctx context.Context, network, addr string) (*Lease, error) {
 	p.mu.Lock()
 	if p.closed {

@@ -131,7 +131,9 @@ func hopeless(err error) bool {
 		lookup  *net.DNSError
 	)
 	service := errors.As(err, &lookup) && lookup.IsNotFound && strings.Contains(lookup.Name, "/") // tcp/name, and no host
-	return service || errors.As(err, &address) || errors.As(err, &unknown) || errors.As(err, &parse) || errors.Is(err, iwarp.ErrUnsupported)
+	var setup *SetupError
+	closed := errors.As(err, &setup) && setup.Stage == StageQP && errors.Is(err, net.ErrClosed) // the RNIC, or what is shared by the QPs
+	return closed || service || errors.As(err, &address) || errors.As(err, &unknown) || errors.As(err, &parse) || errors.Is(err, iwarp.ErrUnsupported)
 }
 
 // refuse fails all Gets that wait for a peer.

@@ -109,6 +109,9 @@ func (p *Pool) dial(ctx context.Context, n peerName, attempt int) (*iwarp.QP, er
 	defer d.end()
 	defer d.limit.close()
 	t := Target{Network: n.network, Addr: n.addr}
+	if err := checkAddr(&t); err != nil {
+		return nil, &SetupError{Target: t, Attempt: attempt, Err: err}
+	}
 	var res Result
 	if err := d.limit.end(d.attempt(d.limit.begin(ctx, setupTimeout), &t, p.cfg.QP, &res)); err != nil {
 		return nil, &SetupError{Target: t, Stage: res.Stage, Attempt: attempt, Err: err}

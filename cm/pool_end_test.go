@@ -2,6 +2,7 @@ package cm
 
 import (
 	"context"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,5 +66,45 @@ func TestCM_58_59_DrainTellsOfAQPThatDoesNotEnd(t *testing.T) {
 		require.NoError(t, source.Close())
 		p.mustGet(t, h).Release(false)
 		require.NoError(t, p.Drain(t.Context(), h.addr), "it tells of its own alone")
+	})
+}
+
+// TestPoolOfAnRNICThatIsClosed has no more QPs: a Get that waits for the next set-up ends, too.
+func TestPoolOfAnRNICThatIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := listens(t, "pipe", "", 0)
+		h.refuses(true)
+		p, client := newTestPool(t, nil)
+		errs := make(chan error, 1)
+		go func() {
+			_, err := p.getWithin(h.addr, time.Hour)
+			errs <- err
+		}()
+		synctest.Wait()
+		require.NoError(t, client.rnic.Close())
+		_, err := p.getWithin("another:1", time.Hour)
+		require.ErrorIs(t, err, net.ErrClosed)
+		err = <-errs
+		require.ErrorIs(t, err, net.ErrClosed)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+// TestCM_57_60_AddressOfNoPeerIsAnErrorAtOnce, also where package net would connect, or has an error that does not tell.
+func TestCM_57_60_AddressOfNoPeerIsAnErrorAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := newTestPool(t, nil)
+		start := time.Now()
+		for _, to := range []Target{
+			{Network: "tcp"}, {Network: "pipe"}, {Network: "tcp", Addr: ":"}, {Network: "tcp4", Addr: "127.0.0.1:"}, {Network: "tcp6", Addr: "[::1]:0"},
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			_, err := p.Get(ctx, to.Network, to.Addr)
+			cancel()
+			var wrong *net.AddrError
+			require.ErrorAs(t, err, &wrong, "%+v", to)
+		}
+		require.Zero(t, time.Since(start))
+		require.Empty(t, p.Health())
 	})
 }
