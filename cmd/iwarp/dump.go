@@ -40,7 +40,7 @@ and RPC over RDMA. --protocol names the protocol of another port.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON, one object on each line")
-	cmd.Flags().BoolVar(&c.follow, "follow", false, "go on at the end of the file, as it grows")
+	cmd.Flags().BoolVar(&c.follow, "follow", false, "go on at the end of the file, as it grows; a pipe ends with its writer")
 	cmd.Flags().StringSliceVar(&c.protocols, "protocol", nil, "`PORT=NAME`: the protocol above RDMAP at a port of the responder; "+strings.Join(dump.Protocols(), ", "))
 	return cmd
 }
@@ -60,7 +60,7 @@ func (c *dumping) run(cmd *cobra.Command, name string) error {
 		defer func() { _ = file.Close() }()
 		in = file
 	}
-	if c.follow {
+	if c.follow && grows(in) {
 		in = &growing{cmd.Context(), in}
 	}
 	done := make(chan error, 1)
@@ -132,6 +132,16 @@ func (f *flushing) Read(p []byte) (int, error) {
 		}
 	}
 	return f.r.Read(p)
+}
+
+// grows reports whether more may come behind the end: nothing does behind that of a pipe.
+func grows(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode().IsRegular()
 }
 
 // A growing waits at the end of a file for more.

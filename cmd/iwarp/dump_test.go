@@ -123,6 +123,24 @@ func TestDumpOfALiveConnection(t *testing.T) {
 	}
 }
 
+// TestFollowedPipeEndsWithItsWriter: nothing can come behind its end, so that a wait for more would be one for Ctrl-C.
+func TestFollowedPipeEndsWithItsWriter(t *testing.T) {
+	capture, err := os.ReadFile(captures + "rping.pcap")
+	require.NoError(t, err)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	go func() {
+		_, _ = w.Write(capture)
+		_ = w.Close()
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var out, errs bytes.Buffer
+	require.Equal(t, cli.Done, cli.Main(ctx, rootCommand(), []string{"dump", "--follow", "-"}, cli.Streams{In: r, Out: &out, Err: &errs}), errs.String())
+	require.Contains(t, out.String(), "MPA Request")
+}
+
 // operate makes a connection with authentication, on which memory is read. finish ends it.
 func operate(t *testing.T, trace io.Writer) (finish func()) {
 	ctx := t.Context()
