@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"errors"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -36,11 +37,15 @@ func newBlobs(pd *iwarp.PD, s *scratch, size int) *blobs {
 	return &blobs{pd: pd, scratch: s, size: size, all: make([]*blob, 1)}
 }
 
-// get returns a blob that nothing uses. Beyond the limit of the memory there is none, unless it must
+// get returns a blob that nothing uses. Beyond the limit of the memory, or of the regions of the RNIC, there is none, unless it must
 // be.
 func (b *blobs) get(must bool) (int, error) {
 	if len(b.free) == 0 {
-		if err := b.grow(must); err != nil || len(b.free) == 0 {
+		err := b.grow(must)
+		if !must && errors.Is(err, iwarp.ErrLimit) {
+			err = nil // memory that the RNIC does not register is none
+		}
+		if err != nil || len(b.free) == 0 {
 			return noBlob, err
 		}
 	}
@@ -79,16 +84,19 @@ func (b *blobs) grow(must bool) error {
 		n = b.size
 		taken = b.scratch.take(n)
 	}
-	switch {
-	case taken:
-		b.taken += n
-	case !must:
+	if !taken && !must {
 		return nil
 	}
 	slab := make([]byte, n)
 	mr, err := b.pd.RegisterMR(slab, stag.LocalWrite, nil)
 	if err != nil {
+		if taken {
+			b.scratch.give(n)
+		}
 		return err
+	}
+	if taken {
+		b.taken += n
 	}
 	b.mrs = append(b.mrs, mr)
 	for off := 0; off < n; off += b.size {

@@ -1,6 +1,8 @@
 package rma
 
 import (
+	"cmp"
+	"errors"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -155,9 +157,8 @@ func (c *conn) enqueueRead(now time.Time, a *op.Action) {
 	if f.sink == nil && !c.call(a.Op).direct {
 		sink, err := c.leases.sink(op.ClientRole)
 		if sink == nil {
-			if !c.endIf(err) {
-				c.call(a.Op).why = errNoMemory
-			}
+			c.call(a.Op).why = cmp.Or(err, errNoMemory)
+			c.endUnlessFull(err)
 			c.clientDo = c.asClient.Refused(c.clientDo, now, a.Op)
 			return
 		}
@@ -304,6 +305,9 @@ func (c *conn) endIf(err error) bool {
 	}
 	return err != nil
 }
+
+// endUnlessFull is endIf, except where the RNIC has as many regions as it may have: then an operation alone fails.
+func (c *conn) endUnlessFull(err error) bool { return !errors.Is(err, iwarp.ErrLimit) && c.endIf(err) }
 
 // release gives the grant of an operation back. mu is held.
 func (c *conn) release(now time.Time, a *op.Action, role op.Role) {

@@ -303,7 +303,7 @@ func (c *conn) reserve(q *request, source bool) bool {
 	case q.sink == nil:
 		q.sink, err = c.leases.sink(op.ServerRole)
 	}
-	return !c.endIf(err) && q.sink != nil
+	return !c.endUnlessFull(err) && q.sink != nil
 }
 
 // sendPull asks the client for the octets of a write, or reads them from its source. mu is held.
