@@ -183,6 +183,27 @@ func TestRefusedSetupsAreCounted(t *testing.T) {
 	})
 }
 
+// TestClosedConnectionIsCounted on each side that is given one.
+func TestClosedConnectionIsCounted(t *testing.T) {
+	s := newSide(t, nil)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	closed := func() net.Conn {
+		c, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+		return c
+	}
+	_, err = s.rnic.Client(testContext(t), closed(), &iwarp.QPConfig{PD: s.pd})
+	require.ErrorIs(t, err, net.ErrClosed)
+	_, err = s.rnic.Server(testContext(t), closed(), nil)
+	require.ErrorIs(t, err, net.ErrClosed)
+	stats := s.rnic.Stats()
+	require.Equal(t, 1, int(stats.Failed[counters.CauseConnection]))
+	require.Equal(t, 1, int(stats.Refused[counters.CauseConnection]))
+}
+
 // TestEventsAndOverflowsAreCounted in the RNIC's.
 func TestEventsAndOverflowsAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -93,6 +93,7 @@ func of(remote net.Addr, err error) error {
 func (m *Manager) Server(ctx context.Context, c net.Conn, cfg ListenConfig) (*Request, error) {
 	if err := m.bindPeerTimeout(c); err != nil {
 		_ = c.Close()
+		m.refuse(err)
 		return nil, m.failure(err, lack{missing: "all of an MPA Request"})
 	}
 	var q *Request
