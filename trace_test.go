@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/pcap"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -126,6 +127,32 @@ func succeed(t *testing.T, ctx context.Context, cq *iwarp.CQ, n int) {
 		require.NoError(t, err)
 		require.NoError(t, wc[0].Err())
 	}
+}
+
+// TestTraceOfAFallback holds both connections.
+func TestTraceOfAFallback(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		addr := wiretest.Serve(t,
+			func(p *wiretest.Peer) { p.WantRequest(wiretest.DefaultRequest) },
+			func(p *wiretest.Peer) {
+				p.WantRequest("40 01 0000")
+				p.Reply("40 01 0000")
+				p.WantEOF("nothing was posted")
+			})
+		var trace bytes.Buffer
+		qp, err := s.rnic.Dial(testContext(t), "pipe", addr, &iwarp.QPConfig{PD: s.pd, Trace: &trace})
+		require.NoError(t, err)
+		_ = qp.Close()
+		streams, err := pcap.Streams(&trace)
+		require.NoError(t, err)
+		require.Len(t, streams, 2)
+		for i, revision := range []byte{2, 1} {
+			require.Equal(t, revision, streams[i].ClientBytes[17], "connection %d", i)
+		}
+		require.Empty(t, streams[0].ServerBytes)
+		require.Len(t, streams[1].ServerBytes, 20)
+	})
 }
 
 // TestTraceHoldsARejection: the Reply that says so, too, in the initiator's trace.

@@ -39,7 +39,7 @@ type TapOptions struct {
 func Tap(s Stream, w io.Writer, o TapOptions) Stream {
 	local, remote := o.Local, o.Remote
 	if !local.IsValid() || !remote.IsValid() || local.Addr().Is4() != remote.Addr().Is4() {
-		local, remote = tapAddrs(s)
+		local, remote = tapAddrs(s, o.Continues)
 	}
 	t := &tap{Stream: s, rec: newRecorder(w, local, remote, o)}
 	if len(o.Received) > 0 {
@@ -48,8 +48,9 @@ func Tap(s Stream, w io.Writer, o TapOptions) Stream {
 	return t
 }
 
-// tapAddrs returns the addresses of s, or two documentation addresses (RFC 5737).
-func tapAddrs(s Stream) (local, remote netip.AddrPort) {
+// tapAddrs returns the addresses of s, or two documentation addresses (RFC 5737): with other ports in the second
+// connection of a capture, whose octets would else look like those of the first one that are sent again.
+func tapAddrs(s Stream, second bool) (local, remote netip.AddrPort) {
 	l, lok := s.LocalAddr().(*net.TCPAddr)
 	r, rok := s.RemoteAddr().(*net.TCPAddr)
 	if lok && rok {
@@ -58,9 +59,12 @@ func tapAddrs(s Stream) (local, remote netip.AddrPort) {
 			return local, remote
 		}
 	}
-	const anyPort = 49152 // the first port that is not registered
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), anyPort),
-		netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 2}), anyPort+1)
+	port := uint16(49152) // the first one that is not registered
+	if second {
+		port += 2
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), port),
+		netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 2}), port+1)
 }
 
 func unmap(a netip.AddrPort) netip.AddrPort {
