@@ -56,7 +56,7 @@ func (s *Stream) Terminate(cause error) bool {
 		case !s.isAnswer(cause):
 			st = StatusBadResponse
 		case code == transport.DDPLocalCatastrophic:
-			st = localStatus(cause)
+			st = StatusLocalOp
 		}
 		s.endFor(s.orq.at(0), st, code)
 	}

@@ -186,7 +186,7 @@ func (s *Stream) emit(llp transport.LLP) (done bool, err error) {
 	}
 	done, err = f.sender.Emit(llp, &f.out)
 	if err != nil {
-		err = s.failRequest(f.req, localStatus(err), err)
+		err = s.failRequest(f.req, StatusLocalOp, err)
 	}
 	return done, err
 }

@@ -130,15 +130,6 @@ func (s *Stream) failRequest(r *Request, st Status, err error) error {
 	return asFault(transport.RDMAPLocalCatastrophic, err)
 }
 
-// localStatus returns the status of a request whose source could not be read, or whose sink could
-// not be written.
-func localStatus(err error) Status {
-	if errors.Is(err, stag.ErrInvalid) {
-		return StatusLocalProtection
-	}
-	return StatusLocalOp
-}
-
 // answered records that the response to the oldest request of the orq is complete. The request
 // completes in BatchDone. Preconditions: there is one, and s.mu is held.
 func (s *Stream) answered() {
