@@ -1,6 +1,7 @@
 package rsocket
 
 import (
+	"bytes"
 	"io"
 	"math"
 	"net"
@@ -130,6 +131,36 @@ func (b *board) WriteAt(p []byte, off int64) (int, error) {
 		b.last <- p[n-1]
 	}
 	return n, nil
+}
+
+// TestWriteMappedOfMoreThanTheWriteBuffer waits for room, by large pieces and by small ones.
+func TestWriteMappedOfMoreThanTheWriteBuffer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a, b := unclosedPair(t, open(t), "pipe", nil, &Config{IOMap: 1, WriteBuffer: 64 << 10})
+		defer closeBoth(a, b)
+		talk := func(from, to *Conn) {
+			_, err := from.Write([]byte{1})
+			require.NoError(t, err)
+			_, err = io.ReadFull(to, make([]byte, 1))
+			require.NoError(t, err)
+		}
+		mem, want := make([]byte, 1<<20), make([]byte, 1<<20)
+		require.NoError(t, a.Map(mem, 0))
+		talk(a, b) // it brings the entry along
+		for i := range want {
+			want[i] = byte(i * i >> 3)
+		}
+		n, err := b.WriteMapped(want, 0)
+		require.NoError(t, err)
+		require.Equal(t, len(want), n)
+		for i := range 2000 {
+			want[i]++
+			_, err := b.WriteMapped(want[i:i+1], uint64(i))
+			require.NoError(t, err)
+		}
+		talk(b, a)
+		require.True(t, bytes.Equal(want, mem))
+	})
 }
 
 // TestRSK_18_TurnsByOffset: each side writes to the memory of the other, and sees by the last octet that it is its turn, as

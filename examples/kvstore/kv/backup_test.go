@@ -91,3 +91,24 @@ func TestPrimaryThatComesAgainAndAgain(t *testing.T) {
 		w.holds(c, "a", "2")
 	})
 }
+
+// TestBackupWhoseLogIsDamaged ends, before it shows what it cannot read. The change is uncertain.
+func TestBackupWhoseLogIsDamaged(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		var damages atomic.Bool
+		w.hold = func(s stage) {
+			if s == stageDurable && damages.Load() {
+				w.scribble("backup", w.backup.log.at(w.backup.log.mark)+4, []byte("damaged"))
+			}
+		}
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "a", "old")
+		damages.Store(true)
+		require.ErrorIs(t, c.Put(w.context(), []byte("a"), []byte("new")), ErrUncertain)
+		<-w.backup.Failed()
+		require.ErrorContains(t, w.backup.Err(), "the log is damaged")
+		require.NoError(t, w.backup.Close())
+	})
+}

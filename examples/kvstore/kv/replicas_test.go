@@ -464,3 +464,30 @@ func TestPutWhoseContextEnds(t *testing.T) {
 		w.holds(c, "a", "2")
 	})
 }
+
+// TestConnectionLostInACompaction: the change for which the log was too full has no effect. The next generation reaches the backup
+// when the connection is there again.
+func TestConnectionLostInACompaction(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.held(stageDurable)
+		w.start()
+		c := w.client("alpha")
+		value := strings.Repeat("x", 60_000)
+		for w.primary.log.room() >= uint64(len(value))+1000 {
+			w.put(c, "a", value)
+		}
+		w.put(c, "b", "1")
+		release := w.stopHere()
+		require.ErrorIs(t, c.Put(w.context(), []byte("a"), []byte(value+"y")), ErrUnavailable)
+		require.EqualValues(t, 2, w.primary.log.mark.generation)
+		release()
+		w.settle()
+		w.holds(c, "a", value)
+		w.holds(c, "b", "1")
+		w.put(c, "a", "2")
+		c = w.restartPrimary()
+		w.holds(c, "a", "2")
+		w.holds(c, "b", "1")
+	})
+}
