@@ -46,7 +46,9 @@ func load(root string) (*ledger, error) {
 	}
 	mutated := make(map[string]bool)
 	for _, m := range defects.Mutations {
-		mutated[m.Requirement()] = true
+		if m.HasRequirement() {
+			mutated[m.Requirement()] = true
+		}
 	}
 	return &ledger{requirements: rs, tests: tests, mutated: mutated, unmutable: defects.None, exceptions: exceptions}, nil
 }
@@ -125,6 +127,11 @@ func (l *ledger) strays(known map[string]bool) (ps []string) {
 	for _, id := range slices.Sorted(maps.Keys(l.tests)) {
 		if !known[id] {
 			ps = append(ps, fmt.Sprintf("%s is cited by %s, but there is no such requirement", id, l.tests[id][0]))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.mutated)) {
+		if !known[id] {
+			ps = append(ps, fmt.Sprintf("%s has a planted defect, but there is no such requirement", id))
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.unmutable)) {

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -45,6 +46,9 @@ type document struct {
 	unfinished bool
 }
 
+// file is the one that has the list.
+func (d document) file() string { return "requirements/" + strings.ToLower(d.prefix) + ".txt" }
+
 // A requirement is one numbered sentence of a specification.
 type requirement struct {
 	id     string // "DDP-64"
@@ -64,9 +68,12 @@ func (r requirement) mandatory() bool {
 
 // requirements reads the lists of all documents.
 func requirements() ([]requirement, error) {
+	if err := checkFiles(requirementFiles); err != nil {
+		return nil, err
+	}
 	var all []requirement
 	for _, d := range documents {
-		text, err := fs.ReadFile(requirementFiles, "requirements/"+strings.ToLower(d.prefix)+".txt")
+		text, err := fs.ReadFile(requirementFiles, d.file())
 		if err != nil {
 			return nil, err
 		}
@@ -77,6 +84,20 @@ func requirements() ([]requirement, error) {
 		all = append(all, rs...)
 	}
 	return all, nil
+}
+
+// checkFiles wants each list to be that of a document: what is in another one would be required of nothing.
+func checkFiles(files fs.FS) error {
+	names, err := fs.Glob(files, "requirements/*")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(documents, func(d document) bool { return d.file() == name }) {
+			return fmt.Errorf("%s belongs to no series: add a row to documents, in internal/conformance/requirement.go", name)
+		}
+	}
+	return nil
 }
 
 // parseRequirements reads lines of the form "DDP-1 | RFC 5041, 3.1 | MUST | text".
@@ -91,7 +112,8 @@ func parseRequirements(d document, text string) ([]requirement, error) {
 		rs = append(rs, requirement{id: f[0], prefix: d.prefix, source: f[1], level: f[2], text: f[3], unfinished: d.unfinished})
 	}
 	if len(rs) != d.count {
-		return nil, fmt.Errorf("requirements of %s: want %d lines, got %d", d.prefix, d.count, len(rs))
+		return nil, fmt.Errorf("requirements of %s: want %d lines, got %d: write the number into documents, in internal/conformance/requirement.go",
+			d.prefix, d.count, len(rs))
 	}
 	return rs, nil
 }

@@ -70,7 +70,7 @@ func addTests(found map[string][]string, pkg string, src []byte) error {
 }
 
 // citedBy lists the requirements that a test of that name shows: those whose series
-// and numbers begin it.
+// and numbers begin it. There need be no such series, which is a mistake of the name.
 func citedBy(name string) []string {
 	rest, ok := strings.CutPrefix(name, "Test")
 	if !ok {
@@ -78,9 +78,10 @@ func citedBy(name string) []string {
 	}
 	var ids []string
 	series := ""
-	for _, word := range strings.Split(rest, "_") {
+	words := strings.Split(rest, "_")
+	for i, word := range words {
 		switch {
-		case isSeries(word):
+		case isSeries(word), inCapitals(word) && i+1 < len(words) && isNumber(words[i+1]):
 			series = word
 		case series != "" && isNumber(word):
 			ids = append(ids, series+"-"+word)
@@ -93,6 +94,11 @@ func citedBy(name string) []string {
 
 func isSeries(word string) bool {
 	return slices.ContainsFunc(documents, func(d document) bool { return d.prefix == word })
+}
+
+// inCapitals reports whether a word could be a series.
+func inCapitals(word string) bool {
+	return len(word) > 1 && word == strings.ToUpper(word) && !isNumber(word)
 }
 
 func isNumber(word string) bool {
