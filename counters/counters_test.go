@@ -3,6 +3,7 @@ package counters
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,12 @@ func TestBucketsHaveTheirBounds(t *testing.T) {
 func TestOpsHaveEachKind(t *testing.T) {
 	var o Ops
 	fields := reflect.ValueOf(&o).Elem()
+	var tags []string
+	for i := range fields.NumField() {
+		tag, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ",")
+		tags = append(tags, tag)
+	}
+	require.Equal(t, tags, kinds[:], "kinds, in ops.go, has the names of the fields in JSON, in their order; Ops.kinds has the fields")
 	for i := range fields.NumField() {
 		fields.Field(i).Set(reflect.ValueOf(Traffic{Messages: uint64(i + 1), Octets: uint64(100 * (i + 1))}))
 	}

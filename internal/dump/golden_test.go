@@ -40,7 +40,7 @@ func TestGolden(t *testing.T) {
 			}
 			want, err := os.ReadFile(file)
 			require.NoError(t, err)
-			require.Equal(t, string(want), text)
+			require.Equal(t, string(want), text, "go test ./internal/dump -update, if this is meant")
 		})
 	}
 }

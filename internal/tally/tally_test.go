@@ -2,12 +2,15 @@ package tally
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/rdmap"
 )
 
 // TestRetransmitsDoNotGoBack: a QP that has no connection any more, and has not left yet, keeps the segments that were sent again in
@@ -52,4 +55,23 @@ func TestSumsOfLatenciesDoNotGoBack(t *testing.T) {
 	require.Equal(t, time.Duration(most), sum())
 	l.ops[0].sum.Store(math.MinInt64) // another goroutine has added to it, and has come no further
 	require.Equal(t, time.Duration(most), sum())
+}
+
+// TestEachOpcodeIsCountedOnce, in one of the kinds of counters.Ops: what is left out there is in no statistics, metric or live view.
+func TestEachOpcodeIsCountedOnce(t *testing.T) {
+	for op := range rdmap.Opcode(16) {
+		var one [16]rdmap.Traffic
+		one[op] = rdmap.Traffic{Messages: 1, Octets: 10}
+		ops := Ops(&one)
+		var sum rdmap.Traffic
+		for _, n := range ops.All {
+			sum.Messages += n.Messages
+			sum.Octets += n.Octets
+		}
+		if strings.HasPrefix(op.String(), "opcode ") && op != commit.OpRequest && op != commit.OpResponse {
+			require.Zero(t, sum, "nothing is sent with %v", op)
+		} else {
+			require.Equal(t, one[op], sum, "%v is counted by Ops, in a field of counters.Ops", op)
+		}
+	}
 }
