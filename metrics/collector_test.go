@@ -2,6 +2,9 @@ package metrics
 
 import (
 	"context"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -114,6 +117,9 @@ func gather(t testing.TB, c *Collector) map[string]float64 {
 				name += " " + l.GetName() + "=" + l.GetValue()
 			}
 			values[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			if h := m.GetHistogram(); h != nil {
+				values[name+" sum"] = h.GetSampleSum()
+			}
 		}
 	}
 	return values
@@ -125,6 +131,61 @@ func export(t testing.TB, s *counters.RNIC) map[string]float64 {
 	c := NewCollector()
 	c.add("rnic", "0", s, func(o *out, name string) { o.rnic(name, s) })
 	return gather(t, c)
+}
+
+// notExported are the counters without a metric.
+var notExported = []string{"Paths.TCP.RTTVar", "Paths.TCP.Window"}
+
+// TestNoCounterIsForgotten: each number of counters.RNIC changes what is exported.
+func TestNoCounterIsForgotten(t *testing.T) {
+	counts := func() *counters.RNIC {
+		return &counters.RNIC{
+			Paths:      []counters.Path{{QP: counters.QP{Path: "raw TCP"}, Latency: []counters.Latency{{Op: "Send"}}}},
+			Terminates: []counters.Terminate{{Known: true}},
+		}
+	}
+	zero := export(t, counts())
+	for i := range numbers("", reflect.ValueOf(counts()).Elem()) {
+		s := counts()
+		n := numbers("", reflect.ValueOf(s).Elem())[i]
+		if n.value.CanUint() {
+			n.value.SetUint(1)
+		} else {
+			n.value.SetInt(int64(time.Second))
+		}
+		exported := !maps.Equal(zero, export(t, s))
+		require.Equal(t, !slices.Contains(notExported, n.name), exported,
+			"%s is exported by out.go, with a metric of table.go; or else it is in notExported", n.name)
+	}
+}
+
+// A number is a field, by the names that lead to it.
+type number struct {
+	name  string
+	value reflect.Value
+}
+
+// numbers are all that are in v.
+func numbers(name string, v reflect.Value) (all []number) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.Anonymous {
+				all = append(all, numbers(name, v.Field(i))...)
+			} else {
+				all = append(all, numbers(strings.TrimPrefix(name+"."+f.Name, "."), v.Field(i))...)
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			all = append(all, numbers(name, v.Index(i))...)
+		}
+	default:
+		if v.CanInt() || v.CanUint() {
+			all = append(all, number{name, v})
+		}
+	}
+	return all
 }
 
 // TestEachCounterIsExported, with the value that it has.
