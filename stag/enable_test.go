@@ -236,7 +236,8 @@ func TestRevokedPreparationsAreNeverEnabled(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.Invalidate(context.Background()))
 	require.NoError(t, w.Invalidate(context.Background()))
-	require.ErrorIs(t, p.table.Enable(p.scope, early), errRevoked, "what was queued when Invalidate was called fails")
+	require.EqualError(t, p.table.Enable(p.scope, early), "stag: the STag was invalidated or closed before the work request was executed",
+		"what was queued when Invalidate was called fails")
 	require.ErrorIs(t, p.table.Bind(p.scope, &p.windows, earlyToo, on, 0), errRevoked)
 
 	late := p.enable(b, mem, everyRight, 0)

@@ -37,7 +37,7 @@ type entry struct {
 
 var (
 	errNotPrepared = errors.New("stag: not a region that was prepared for this")
-	errRevoked     = errors.New("stag: was revoked before its turn came")
+	errRevoked     = errors.New("stag: the STag was invalidated or closed before the work request was executed")
 	errNotFast     = errors.New("stag: the region is not one for fast registration")
 	errNotInvalid  = errors.New("stag: the STag is VALID already")
 	errOtherScope  = errors.New("stag: the STag belongs to another PD or stream")

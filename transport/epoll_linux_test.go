@@ -83,7 +83,7 @@ func TestEpollSetThatTheRuntimeCannotWatch(t *testing.T) {
 	s := a.(*rawStream)
 	s.in.mu.Lock()
 	s.in.brief = busyTimes
-	has := s.in.isBusy()
+	has := s.in.takeSet()
 	s.in.mu.Unlock()
 	require.False(t, has)
 	require.Equal(t, before, descriptors(t), "nothing is kept")

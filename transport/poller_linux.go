@@ -22,7 +22,7 @@ type Poller struct {
 	set  epollSet
 	done chan struct{} // closed when the watcher has ended
 
-	busy atomic.Int32 // number of connections that have an epoll set of their own: see waiting.isBusy
+	busy atomic.Int32 // number of connections that have an epoll set of their own: see waiting.takeSet
 
 	mu      lockorder.Mutex[lockorder.Poller]
 	closed  bool

@@ -202,9 +202,9 @@ func (w *waiting) begin(how Wait) (waitState, error) {
 		w.state = idle
 		return idle, ErrWoken
 	case w.state == closed:
-	case how == Block && w.mayBlock():
+	case how == Block && w.takeEvent():
 		w.state = inKernel
-	case how != Block && w.isBusy():
+	case how != Block && w.takeSet():
 		w.state = inSet
 	default:
 		if w.told == nil {
@@ -215,9 +215,9 @@ func (w *waiting) begin(how Wait) (waitState, error) {
 	return w.state, nil
 }
 
-// mayBlock replaces the epoll set by an eventfd, unless there is one already. It reports false if
-// that fails. mu must be held.
-func (w *waiting) mayBlock() bool {
+// takeEvent gives the goroutine an eventfd to wait with, in place of the epoll set, unless there is
+// one already. It reports false if that fails. mu must be held.
+func (w *waiting) takeEvent() bool {
 	if w.event != nil {
 		return true
 	}
@@ -231,9 +231,10 @@ func (w *waiting) mayBlock() bool {
 	return true
 }
 
-// isBusy reports whether there is an epoll set. It opens one for a reader whose last waits were
-// brief. A writer gets none, because it would not be needed for long enough. mu must be held.
-func (w *waiting) isBusy() bool {
+// takeSet closes the eventfd, and reports whether there is an epoll set to wait with. It opens one
+// for a reader whose last waits were brief. A writer gets none, because it would not be needed for
+// long enough. mu must be held.
+func (w *waiting) takeSet() bool {
 	w.dropEvent()
 	if w.busy != nil || w.dir == outward || w.brief < busyTimes {
 		return w.busy != nil
