@@ -144,6 +144,7 @@ func (cq *CQ) Signal() {
 	sole.nudge()
 }
 
+// wait implements Wait and WaitSolicited. cq_explore_test.go takes its steps in every order: a new one is added there, too.
 func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 	if len(dst) == 0 {
 		return 0, fmt.Errorf("iwarp: wait: dst has length 0")

@@ -142,7 +142,7 @@ func TestHardeningHasEverySetting(t *testing.T) {
 		of := string(text[at[2]:at[3]])
 		require.NotEmpty(t, names[of], "%s is no struct", of)
 		want, got := slices.Sorted(slices.Values(names[of])), slices.Sorted(slices.Values(fieldsIn(section)))
-		require.Equal(t, want, got, "the fields of %s", of)
+		require.Equal(t, want, got, "the fields of %s, and the rows of its section in docs/hardening.md", of)
 	}
 	for name, fields := range names {
 		of, typ, dotted := strings.Cut(name, ".")
