@@ -11,6 +11,8 @@ import (
 // response on QN 3. Responses of all kinds are sent in the order of their requests
 // (RFC 7306 section 5.2.2).
 type Extension struct {
+	// Request and Response are opcodes of no RFC, and of no other Extension of the stream. That is
+	// not checked: those of this package come first.
 	Request, Response       Opcode
 	MaxRequest, MaxResponse int // octets; a longer message ends the stream
 

@@ -175,7 +175,7 @@ func TestVERBS_18_19_22_RemoteInvalidateOfAWindow(t *testing.T) {
 	c.sends("Send with Invalidate", invalidating(OpSendInvalidate, 1, bind.Enable.STag(), "done"))
 	require.Equal(t, "done", string(payload))
 	c.wantReceived("tells of it", Received{Opcode: OpSendInvalidate, Len: 4, Invalidated: true, STag: bind.Enable.STag()})
-	require.Equal(t, []bool{false}, c.watchedIs, "when the window is dead already")
+	require.Equal(t, []bool{false}, c.watchedIs, "whether the window is valid when the Send is delivered")
 	require.Zero(t, c.s.Windows().Len())
 	require.True(t, on.Valid())
 	c.receive(4)

@@ -3,6 +3,7 @@ package rdmap
 import (
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,13 +61,22 @@ func TestPostRefusesWhatNoStreamCanDo(t *testing.T) {
 // TestRequestsAreZeroedForTheirNextUse: whatever the poster has filled in, also for a Send, of which only some fields are
 // reset.
 func TestRequestsAreZeroedForTheirNextUse(t *testing.T) {
+	var first []string // that a Send may use
+	for of, i := reflect.TypeFor[Request](), 0; of.Field(i).Name != "reply"; i++ {
+		if f := of.Field(i); f.IsExported() {
+			first = append(first, f.Name)
+		}
+	}
+	require.Equal(t, []string{
+		"Kind", "Flags", "Inlined", "Class", "InRun", "Answered", "Bits", "Invalidate", "ID", "Len", "Spans", "Tag", "Posted", "Inline",
+	}, first, "a new field that a Send may use is reset in resetSend, and set below; other fields stand behind reply")
 	c := converse(t, func(cfg *Config) { cfg.SendDepth = 1 })
 	r, _ := c.region(8, nil)
 	for round := range 3 {
 		_, err := c.s.Post(1, func(_ int, q *Request) error {
 			q.Spans, q.Inline, q.reply = nil, nil, nil
 			require.Equal(t, Request{}, *q, "round %d", round)
-			q.Kind, q.Flags, q.Class, q.Bits, q.Invalidate = KindSend, Solicited|Invalidating, 3, 4, 5
+			q.Kind, q.Flags, q.Inlined, q.Class, q.Bits, q.Invalidate = KindSend, Solicited|Invalidating, round == 1, 3, 4, 5
 			q.ID, q.Tag, q.Posted = 6, "7", 8
 			q.Spans = []stag.Span{span(r, 0, 8)}
 			return nil

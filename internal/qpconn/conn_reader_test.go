@@ -271,7 +271,7 @@ func TestSweeperSweepsManyConnections(t *testing.T) {
 			e.reserves()
 			time.Sleep(reserveTime / 10)
 		}
-		require.EqualValues(t, 1, all[0].alarms.Load(), "it is set")
+		require.EqualValues(t, 1, all[0].alarms.Load(), "the alarm is set once for all of them")
 		for _, e := range all {
 			e.becomes(rxReserved, "it is not yet time")
 		}

@@ -172,7 +172,7 @@ func TestSCTP_19_PeerIsQuickToBeginAnew(t *testing.T) {
 				require.Empty(t, o.streams, "no session can have the pair any more")
 				return
 			}
-			require.Len(t, o.streams, 1)
+			require.Len(t, o.streams, 1, "what the peer has begun anew is a session on the same pair")
 			next := o.streams[0]
 			require.NotSame(t, s, next)
 			require.EqualValues(t, 2, next.id)
