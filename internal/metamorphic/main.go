@@ -39,14 +39,12 @@ type options struct {
 	tries    int
 }
 
-const everyNetwork = "pipe,tcp,tls,sctp+udp,sctp"
-
 func main() {
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 1, "`seed` of the first program; the next one has the next seed")
 	flag.IntVar(&o.programs, "programs", 0, "`number` of programs; 0: as many as there is time for")
 	flag.DurationVar(&o.length, "for", 0, "how `long` to run; 0: until all programs have run")
-	flag.StringVar(&o.networks, "networks", everyNetwork, "`networks` to run over; one that the machine does not have is left out")
+	flag.StringVar(&o.networks, "networks", program.EveryNetwork, "`networks` to run over; one that the machine does not have is left out")
 	flag.StringVar(&o.replay, "replay", "", "run the program of a `file`, over its configs or those of -seed")
 	flag.IntVar(&o.times, "times", 1, "`how often` -replay runs the program")
 	flag.StringVar(&o.save, "save", "metamorphic-failure.txt", "`file` for a program that fails, made smaller")
@@ -61,8 +59,8 @@ func (o *options) check() error {
 		return errors.New("want -programs, -for or -replay, none negative")
 	}
 	for n := range strings.SplitSeq(o.networks, ",") {
-		if !slices.Contains(strings.Split(everyNetwork, ","), n) {
-			return fmt.Errorf("-networks: %q is none of %s", n, everyNetwork)
+		if !slices.Contains(strings.Split(program.EveryNetwork, ","), n) {
+			return fmt.Errorf("-networks: %q is none of %s", n, program.EveryNetwork)
 		}
 	}
 	return nil

@@ -79,7 +79,7 @@ func TestNothingHasRun(t *testing.T) {
 
 // TestFlagsAreChecked before anything runs: a network that is none would look like a program that fails.
 func TestFlagsAreChecked(t *testing.T) {
-	good := options{programs: 1, times: 1, networks: everyNetwork}
+	good := options{programs: 1, times: 1, networks: program.EveryNetwork}
 	require.NoError(t, good.check())
 	for want, change := range map[string]func(*options){
 		"want -programs": func(o *options) { o.programs = 0 },

@@ -52,8 +52,6 @@ type options struct {
 	verbose  bool
 }
 
-const everyNetwork = "pipe,tcp,tls,sctp+udp,sctp"
-
 // The values of -sabotage.
 const (
 	loseCompletion = "completion"
@@ -66,7 +64,7 @@ func main() {
 	flag.DurationVar(&o.length, "for", time.Minute, "how `long` to run")
 	flag.Uint64Var(&o.seed, "seed", 1, "`seed` of the first program; the next one has the next seed")
 	flag.IntVar(&o.qps, "qps", 64, "`number` of queue pairs at a time")
-	flag.StringVar(&o.networks, "networks", everyNetwork, "`networks` to run over; one that the machine does not have is left out")
+	flag.StringVar(&o.networks, "networks", program.EveryNetwork, "`networks` to run over; one that the machine does not have is left out")
 	flag.StringVar(&o.sabotage, "sabotage", "", "`what` to do wrong, so that the run must fail: overlook a completion, leave an octet out of a comparison, or keep an STag")
 	flag.BoolVar(&o.verbose, "v", false, "print the resources in use after each round")
 	flagsonly.Main("soak", o.check, func() error { return run(os.Stdout, o) })
@@ -80,8 +78,8 @@ func (o *options) check() error {
 		return fmt.Errorf("-qps must be even, and from %d to %d", minQPs, mostQPs)
 	}
 	for n := range strings.SplitSeq(o.networks, ",") {
-		if !slices.Contains(strings.Split(everyNetwork, ","), n) {
-			return fmt.Errorf("-networks: %q is none of %s", n, everyNetwork)
+		if !slices.Contains(strings.Split(program.EveryNetwork, ","), n) {
+			return fmt.Errorf("-networks: %q is none of %s", n, program.EveryNetwork)
 		}
 	}
 	if o.sabotage != "" && !slices.Contains([]string{loseCompletion, skipOctet, leakSTag}, o.sabotage) {

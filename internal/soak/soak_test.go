@@ -71,7 +71,7 @@ func TestNetworkThatIsNotThereIsLeftOut(t *testing.T) {
 }
 
 func TestDraw(t *testing.T) {
-	networks := strings.Split(everyNetwork, ",")
+	networks := strings.Split(program.EveryNetwork, ",")
 	damages := make(map[string]bool)
 	over := make(map[string]bool)
 	for seed := range uint64(300) {

@@ -33,7 +33,10 @@ const (
 	Records = "records"
 )
 
-var networks = []string{Pipe, TCP, TLS, SCTPUDP, SCTP, Records}
+// EveryNetwork has those that a program of this module can be told to use, with commas between them.
+const EveryNetwork = Pipe + "," + TCP + "," + TLS + "," + SCTPUDP + "," + SCTP
+
+var networks = append(strings.Split(EveryNetwork, ","), Records)
 
 // isMPA tells whether MPA frames the segments.
 func (c Config) isMPA() bool { return c.Network == TCP || c.Network == TLS || c.Network == Pipe }
