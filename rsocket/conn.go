@@ -96,8 +96,8 @@ func (c *Conn) SetDeadline(t time.Time) error {
 // SetReadDeadline sets the time at which Read and WriteTo fail, also those that wait already.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadlines(t, &c.rd) }
 
-// SetWriteDeadline sets the time at which Write and ReadFrom fail, also those that wait already. What
-// they have taken is sent all the same.
+// SetWriteDeadline sets the time at which Write, ReadFrom and WriteMapped fail, also those that wait already, and Map. What they have
+// taken is sent all the same.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadlines(t, &c.wr) }
 
 func (c *Conn) setDeadlines(t time.Time, sides ...*side) error {

@@ -52,7 +52,7 @@
 // returned; those of Dial and Listen come from package iwarp. A peer that does not keep to the protocol ends its
 // connection with an error that matches ErrProtocol; a deadline matches os.ErrDeadlineExceeded, a Conn that was closed on this side
 // net.ErrClosed, a Write behind CloseWrite io.ErrClosedPipe, and a Write to a peer that has closed its end
-// syscall.ECONNRESET.
+// syscall.ECONNRESET; Map and WriteMapped fail as a Write does.
 //
 // # Limits
 //

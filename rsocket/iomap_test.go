@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -225,6 +226,34 @@ func TestRSK_18_MapThatFails(t *testing.T) {
 		require.Error(t, a.Map(make([]byte, 1), 0))
 		_, err = a.WriteMapped(make([]byte, 1), 0)
 		require.Error(t, err)
+	})
+}
+
+// TestMapFailsAsAWrite: behind the deadline of writes, and behind CloseWrite.
+func TestMapFailsAsAWrite(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		rnic, err := iwarp.Open(nil)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rnic.Close()) }()
+		a, b := unclosedPair(t, rnic, "pipe", &Config{IOMap: 128}, &Config{IOMap: 128})
+		require.NoError(t, b.Map(make([]byte, 1), 0))
+		_, err = b.Write([]byte("x"))
+		require.NoError(t, err)
+		_, err = a.Read(make([]byte, 1))
+		require.NoError(t, err)
+		fails := func(want error) {
+			require.ErrorIs(t, a.Map(make([]byte, 1), 0), want)
+			_, err := a.WriteMapped(make([]byte, 1), 0)
+			require.ErrorIs(t, err, want)
+		}
+		require.NoError(t, a.SetWriteDeadline(time.Now()))
+		fails(os.ErrDeadlineExceeded)
+		require.NoError(t, a.SetWriteDeadline(time.Time{}))
+		_, err = a.WriteMapped(make([]byte, 1), 0)
+		require.NoError(t, err)
+		require.NoError(t, a.CloseWrite())
+		fails(io.ErrClosedPipe)
+		closeBoth(a, b)
 	})
 }
 
