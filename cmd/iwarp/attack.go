@@ -34,8 +34,8 @@ const attackHelp = `Sends random attacks to a listener of yours: broken set-ups,
 half-open connections and resets. It is for testing what you have written on this library, or on another stack of
 iWARP. The target may be left without memory, descriptors or time, and its peers with it.
 
-It attacks loopback addresses only. Another one, also of this host, must be confirmed by --i-own with the very host that
---addr names: attack nothing that is not yours.
+It attacks loopback addresses only. Another one must be confirmed by --i-own with the very host that --addr names: attack
+nothing that is not yours.
 
 A conversation comes again from its layer, --seed and its number: --layer rdmap --seed 7 --first 1234 -n 1 holds one.
 The exit status is 0 if the target still takes connections afterwards, 1 if it does not, 2 after a wrong call, and 3
