@@ -40,6 +40,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/flagsonly"
+	"github.com/goiwarp/iwarp/internal/metamorphic/program"
 )
 
 // options are the flags.
