@@ -67,6 +67,15 @@ func (s *connStream) Read(p []byte, wait Wait) (int, error) {
 // records.
 const stageSize = 64 << 10
 
+// stageLen returns how many octets are gathered for one Write where there are more: whole segments, because the
+// system may begin a segment with each Write.
+func stageLen(emss int) int {
+	if emss <= 0 || emss > stageSize {
+		return stageSize
+	}
+	return stageSize - stageSize%emss
+}
+
 type stage [stageSize]byte
 
 var stages = freelist.List[stage]{Retain: 8, New: func() *stage { return new(stage) }}
@@ -78,17 +87,23 @@ func (s *connStream) Write(bufs [][]byte, wait bool) (int, error) {
 	if len(bufs) == 1 { // staged by the caller
 		return s.write(bufs[0])
 	}
-	stage := stages.Get()
-	defer stages.Put(stage)
+	return s.gather(bufs, stageLen(s.EMSS()))
+}
+
+// gather writes bufs in blocks of size octets.
+func (s *connStream) gather(bufs [][]byte, size int) (int, error) {
+	block := stages.Get()
+	defer stages.Put(block)
+	stage := block[:size]
 	total, fill := 0, 0
 	for _, b := range bufs {
 		for len(b) > 0 {
 			n := copy(stage[fill:], b)
 			b = b[n:]
-			if fill += n; fill < stageSize {
+			if fill += n; fill < size {
 				continue
 			}
-			n, err := s.write(stage[:])
+			n, err := s.write(stage)
 			if total += n; err != nil {
 				return total, err
 			}
