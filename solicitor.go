@@ -31,8 +31,8 @@ import (
 // the network, but a Buffer that is slow as the source of an RDMA Write then delays both QPs.
 type Solicitor struct{ core *soliciting.Solicitor }
 
-// NewSolicitor returns a Solicitor. If cfg is not valid, a QP with it cannot be made: see
-// solicit.Config.Check. Where MaxQueue is 0 there is no bound, since each QP waits with one Read.
+// NewSolicitor returns a Solicitor. If cfg is not valid, a QP with it cannot be made: see solicit.Config.Check. Each QP waits with
+// one Read. Where MaxQueue of them wait a further one completes at once, with StatusTimeout; 0 is no bound.
 func NewSolicitor(cfg solicit.Config) *Solicitor { return &Solicitor{soliciting.New(cfg)} }
 
 // Stats returns the counters of the window.

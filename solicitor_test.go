@@ -242,6 +242,35 @@ func TestSOL_20_DispatchTimeout(t *testing.T) {
 	})
 }
 
+// TestReadForWhichTheQueueIsFull completes at once, in its order, and is not sent.
+func TestReadForWhichTheQueueIsFull(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, ks := talks(t, 3, solicit.Config{Fixed: 4096, MaxQueue: 1})
+		ks[0].posts(ks[0].read(1, 4096))
+		ks[0].asks("the window is used up", 1, 4096)
+		ks[1].posts(ks[1].read(2, 64))
+		ks[1].idles("it waits")
+		ks[2].posts(iwarp.SendWR{ID: 3, Op: iwarp.OpSend}, ks[2].read(4, 64), iwarp.SendWR{ID: 5, Op: iwarp.OpSend})
+		start := time.Now()
+		wcs := ks[2].completes(ks[2].cq, 3)
+		require.Zero(t, time.Since(start))
+		require.Equal(t, []iwarp.Status{iwarp.StatusSuccess, iwarp.StatusTimeout, iwarp.StatusSuccess}, statuses(wcs))
+		require.ErrorIs(t, wcs[1].Err(), iwarp.ErrDispatchTimeout)
+		require.EqualValues(t, 1, s.Stats().QueueFull)
+		ks[0].answers(4096)
+		ks[1].asks("its turn", 1, 64)
+		ks[1].answers(64)
+		for msn := range uint32(2) {
+			require.Equal(t, wiretest.Send(msn+1, 0, ""), ks[2].p.Segment(), "no Read Request was sent")
+		}
+		ks[2].posts(ks[2].read(6, 64))
+		ks[2].asks("there is room again", 1, 64)
+		for _, k := range ks {
+			require.NoError(t, k.qp.Abort())
+		}
+	})
+}
+
 // TestSOL_20_ContextEndsTheWaiting: of the helper; its Read goes on.
 func TestSOL_20_ContextEndsTheWaiting(t *testing.T) {
 	bubble(t, func(t *testing.T) {
