@@ -403,3 +403,38 @@ func (d *disk) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (d *disk) WriteAt(p []byte, off int64) (int, error) { return copy(d.octets[off:], p), nil }
+
+// TestVERBS_90_RefusedPostsUseNoKeys: a program may post a Register, or a Bind, again and again until the queue has room. The
+// STags of the last 128 registrations stay unused all the same.
+func TestVERBS_90_RefusedPostsUseNoKeys(t *testing.T) {
+	client, _ := connect(t, pairConfig{client: iwarp.QPConfig{SendDepth: 1}})
+	ctx := testContext(t)
+	_, mr := client.register(8, stag.MWBind, nil)
+	fast, err := client.pd.AllocMR(8, stag.LocalWrite, nil)
+	require.NoError(t, err)
+	window, err := client.pd.AllocMW()
+	require.NoError(t, err)
+	for _, wr := range []iwarp.SendWR{
+		{Op: iwarp.OpRegister, MR: fast, Memory: make([]byte, 8)},
+		{Op: iwarp.OpBind, MW: window, Local: []iwarp.SGE{mr.Slice(0, 8)}, Access: stag.RemoteRead},
+	} {
+		used := make(map[stag.STag]bool)
+		for range 120 {
+			require.NoError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite}))
+			for range 150 {
+				require.ErrorIs(t, client.qp.PostSend(wr), iwarp.ErrQueueFull)
+			}
+			_, err := client.qp.SendCQ().Wait(ctx, make([]iwarp.WC, 1))
+			require.NoError(t, err)
+			_, err = client.qp.Do(ctx, wr)
+			require.NoError(t, err)
+			s := fast.STag()
+			if wr.Op == iwarp.OpBind {
+				s = window.STag()
+			}
+			require.False(t, used[s], "%v: %v again after %d registrations", wr.Op, s, len(used))
+			used[s] = true
+			require.NoError(t, client.qp.LocalInvalidate(ctx, s))
+		}
+	}
+}

@@ -37,6 +37,9 @@ func (qp *QP) postSend(wrs []SendWR, known []int64, ws []*helper) error {
 		if ws != nil {
 			r.Tag = ws[i]
 		}
+		if op := wrs[i].Op; i == reserved && (op == OpRegister || op == OpBind) { // fill would use a key up
+			return ErrQueueFull
+		}
 		if err := qp.fill(r, &wrs[i], known[min(i, len(known)):]); err != nil {
 			return err
 		}
