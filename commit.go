@@ -54,9 +54,7 @@ var errNoCommit = fmt.Errorf("%w: Commit is not enabled on this QP (QPConfig.Com
 
 func (o *CommitOptions) withDefaults() (*CommitOptions, error) {
 	c := *o
-	if c.MaxRegions == 0 {
-		c.MaxRegions = defaultCommitRegions
-	}
+	c.MaxRegions = cmp.Or(c.MaxRegions, defaultCommitRegions)
 	if c.MaxRegions < 1 || c.MaxRegions > math.MaxUint16 {
 		return nil, fmt.Errorf("iwarp: CommitOptions.MaxRegions is %d, not within 1..%d", o.MaxRegions, math.MaxUint16)
 	}

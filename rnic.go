@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,9 +105,7 @@ func Open(cfg *Config) (*RNIC, error) {
 	if cfg != nil {
 		r.cfg = *cfg
 	}
-	if r.cfg.PeerTimeout == 0 {
-		r.cfg.PeerTimeout = defaultPeerTimeout
-	}
+	r.cfg.PeerTimeout = cmp.Or(r.cfg.PeerTimeout, defaultPeerTimeout)
 	if r.cfg.CloseTimeout <= 0 {
 		r.cfg.CloseTimeout = defaultCloseTimeout
 	}
