@@ -19,7 +19,7 @@ import (
 // stored after the record itself. The octets are stored atomically at the beginning of At,
 // which must be aligned to eight octets and lie in a region with RemoteWrite. They are not
 // stored if the Commit fails. The region must be memory, or a Buffer that can store eight
-// octets atomically ([stag.AtomicBuffer]), such as the backings of package commit; otherwise
+// octets atomically ([stag.AtomicBuffer]), such as a commit.File or commit.Mapping; otherwise
 // the peer ends the stream (0/2/07) and stores nothing. Value is a big-endian integer; the
 // peer stores it in the byte order of its host.
 type FollowOn struct {
@@ -40,8 +40,8 @@ type CommitOptions struct {
 	// MaxRegions limits the number of regions in one Commit, in both directions: 1 to 65,535. The
 	// default is 64. A Commit of the peer with more regions ends the stream (1/2/05).
 	MaxRegions int
-	// MaxOctets limits the total length of these regions; 0 means no limit. A Commit of the
-	// peer that exceeds it fails with the status commit.Limit.
+	// MaxOctets limits the total length of the regions of a Commit of the peer; 0 means no limit.
+	// One that exceeds it fails with the status commit.Limit.
 	MaxOctets uint64
 	// StrictDurable makes a Commit fail with commit.NotDurable if a region has no Durable
 	// backing. Otherwise such a region does not affect the result.

@@ -117,9 +117,9 @@ func (w *cqWaiter) Delist() {
 func (w *cqWaiter) Token() qpconn.Token { return w.token }
 
 // Wait is like Poll but waits until there is at least one completion, or until Signal is called;
-// only then it returns 0 without an error. It fails only with the error of ctx, or with an error
-// that matches net.ErrClosed if the CQ is closed; completions that are already available are
-// returned even then.
+// only then it returns 0 without an error. It fails only with the error of ctx, with an error that
+// matches net.ErrClosed if the CQ is closed, or if dst has no room; completions that are already
+// available are returned even where the CQ is closed or ctx has ended.
 func (cq *CQ) Wait(ctx context.Context, dst []WC) (int, error) {
 	return cq.wait(ctx, dst, false)
 }

@@ -193,8 +193,8 @@
 //
 // [RNIC.Shutdown] ends all QPs of a program gracefully, within a context. [RNIC.Close] aborts
 // everything, so that the last messages may be lost, and waits for all goroutines. A wait on a
-// CQ ends with its QP or its RNIC. [RNIC.Events] reports the end of a QP, and other events
-// that no completion reports.
+// CQ ends with its RNIC, and on the CQ that a QP has made for itself with that QP. [RNIC.Events]
+// reports the end of a QP, and other events that no completion reports.
 //
 // # Concurrency
 //

@@ -19,7 +19,8 @@ import (
 // rights is refused (for the rights of a peer, access is the Remote Access Flag of
 // draft-hilland-rddp-verbs section 7.3.2.1). The index of the STag does not change during the
 // life of the region; by default each registration chooses a new key that is hard to guess.
-// Each registration sets its own base TO, so MROptions.BaseTO must be zero.
+// Each registration sets its own base TO, so MROptions.BaseTO must be zero. Such a region cannot
+// be durable: MROptions.Durable must be nil.
 func (pd *PD) AllocMR(maxLen int, access stag.Access, opts *MROptions) (*MR, error) {
 	switch {
 	case maxLen < 0:
@@ -41,8 +42,9 @@ func (pd *PD) AllocMR(maxLen int, access stag.Access, opts *MROptions) (*MR, err
 
 // NextKey returns a key for the next OpRegister of a region of [PD.AllocMR], in SendWR.Key, for a
 // caller that composes a message with the STag before it posts the OpRegister. A peer can hardly
-// predict it, and none of the last 128 registrations of the region had it. It fails for any other MR,
-// and if there is no randomness. It may be called from any goroutine.
+// predict it, and it is none of the last 128 keys of the region, among which those count that NextKey
+// has returned and that were not used. It fails for any other MR, and if there is no randomness. It
+// may be called from any goroutine.
 func (mr *MR) NextKey() (uint8, error) { return mr.fast.NextKey() }
 
 // fillRegister prepares a registration. The state of the STag is known only when the request

@@ -36,7 +36,7 @@ type ListenConfig struct {
 	// Admit is called with the address of each peer, by one goroutine, before anything is read
 	// from its connection. An error closes it without an answer or a log. nil: all may connect.
 	// Admit and MaxHalfOpen are of a listener: [RNIC.Server], whose connection is there already, does
-	// not look at them.
+	// not use them.
 	Admit func(remote net.Addr) error
 	// Auth authenticates connections: a ConnRequest has passed it. nil: the peers may be anyone.
 	Auth Authenticator

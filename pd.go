@@ -53,8 +53,8 @@ type MROptions struct {
 
 	// Durable makes octets of the region durable when the peer requests it by a Commit (see
 	// [QP.Commit]), so that they survive a power failure, for example. Its offsets are
-	// relative to the region. The implementations in package commit are Buffers, and must be
-	// passed to RegisterBuffer, too.
+	// relative to the region. A commit.File, commit.Mapping or commit.Buffer is a Buffer, and must
+	// be passed to RegisterBuffer, too; a commit.Group is for memory, or another Buffer.
 	//
 	// If the region is memory, Durable may have a method Touched(off, n int64), which is
 	// called for all octets that a peer has written. If Durable is a Buffer, it may have a

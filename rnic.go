@@ -62,8 +62,8 @@ type Config struct {
 	Limits Limits
 	// PeerTimeout limits the time until a vanished peer is detected. A peer has vanished if it
 	// acknowledges neither data, nor probes of its closed window, nor keep-alive probes. The
-	// default is 15 s; a negative value means the default of the operating system, and over SCTP
-	// 15 s as well. A peer that acknowledges but does not read has not vanished; that state may
+	// default is 15 s; a negative value sets no limit over TCP, where the probes of package net and
+	// the operating system's own limits stay, and means 15 s over SCTP as well. A peer that acknowledges but does not read has not vanished; that state may
 	// last as long as the peer's own RNRWait allows. For systems other than Linux, the
 	// build tag purego and Multipath TCP, see [transport.SetPeerTimeout].
 	PeerTimeout time.Duration

@@ -15,7 +15,8 @@ import (
 type DisconnectOptions struct {
 	InFlight int // QPs that are being closed at a time: 256, at most 65,536
 	// Timeout is how long there is for all QPs to end gracefully: 10 s. After it what is left is
-	// aborted; negative: there is no limit but that of the context.
+	// aborted; negative: there is no limit for all but that of the context. Each has no longer than
+	// iwarp.Config.CloseTimeout.
 	Timeout time.Duration
 }
 
@@ -28,8 +29,8 @@ var (
 const closeTimeout = 10 * time.Second
 
 // DisconnectMany ends each QP, many at a time, and yields it with its error as it has ended. It
-// closes them gracefully, [iwarp.QP.Close], for as long as DisconnectOptions.Timeout and ctx
-// allow. Those that have not ended by then are aborted, and so are all that follow: every QP is
+// closes them gracefully, [iwarp.QP.Close], for as long as DisconnectOptions.Timeout, ctx and the
+// iwarp.Config.CloseTimeout of each allow. Those that have not ended by then are aborted, and so are all that follow: every QP is
 // ended, and what it had is free again. The error is nil for one that has ended gracefully, or
 // had ended before in whichever way; one that was aborted for want of time has an error that
 // matches os.ErrDeadlineExceeded, or that of ctx. One with a memory window bound to it, which is

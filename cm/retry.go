@@ -15,8 +15,8 @@ const (
 	longestBackoff = 30 * time.Second
 )
 
-// DefaultRetry is an Options.Retry: three tries, with 10 ms x 2^n between them, for want of
-// descriptors, local ports or memory for sockets ([transport.ErrExhausted]), and where the peer is busy,
+// DefaultRetry is an Options.Retry: three tries, with half to all of 10 ms and 20 ms between them,
+// at random, for want of descriptors, local ports or memory for sockets ([transport.ErrExhausted]), and where the peer is busy,
 // which is where the error, or one that it wraps, has a method Busy that returns true.
 func DefaultRetry(_ Target, err error, attempt int) (time.Duration, bool) {
 	if attempt >= defaultTries || !errors.Is(err, transport.ErrExhausted) && !isBusy(err) {

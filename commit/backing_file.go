@@ -17,7 +17,7 @@ type FileOptions struct {
 	// has holes, writing to them fails when the disk is full.
 	Size int64
 	// Direct goes past the system's page cache (O_DIRECT). Octets that do not fill blocks
-	// of 4096 are read first. Linux only.
+	// of 4096 are read first; the file must have a multiple of 4096 octets. Linux only.
 	Direct bool
 }
 

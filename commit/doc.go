@@ -34,7 +34,7 @@
 // # Errors
 //
 // A [Status] that is not zero is an [*Error], which matches the variable of its code, such as
-// [ErrDataLost]. A Flusher of the program's own returns one to choose the code that the peer
+// [ErrDataLost]; [FollowOnFailed], [Unspecified] and [Vendor] have none. A Flusher of the program's own returns one to choose the code that the peer
 // is told, or an errno, from which the code follows.
 //
 // # Concurrency and memory

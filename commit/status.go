@@ -46,7 +46,7 @@ func (s Status) Code() Code {
 	return Code(s)
 }
 
-// Region returns the index of the region that failed, NoRegion if it was none.
+// Region returns the index of the region that failed, NoRegion if it was none; 0 for success.
 func (s Status) Region() int { return int(s >> 16) }
 
 // Err returns nil for success, else an *[Error].
@@ -99,8 +99,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is matches a *Error with the same code, so that errors.Is(err, commit.ErrDataLost)
-// works whichever region it was.
+// Is matches a *Error with the same code, without a region and an Err, so that
+// errors.Is(err, commit.ErrDataLost) works whichever region it was.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Err == nil && t.Status.Code() == e.Status.Code() && t.Status.Region() == NoRegion

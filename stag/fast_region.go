@@ -70,8 +70,8 @@ func (b *FastRegion) registration(access Access, base uint64) *Region {
 }
 
 // NextKey draws a key for the next registration, for a caller that tells a peer the STag before
-// it prepares that: one that a peer can hardly predict, and that none of the last 128
-// registrations had. It fails if b is nil, and without randomness.
+// it prepares that: one that a peer can hardly predict, and that is none of the last 128 that were
+// drawn, prepared or chosen. It fails if b is nil, and without randomness.
 func (b *FastRegion) NextKey() (uint8, error) {
 	if b == nil {
 		return 0, errNotFast
