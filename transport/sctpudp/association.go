@@ -336,7 +336,9 @@ func (a *association) sight(c chunk) (ok bool) {
 		a.mu.Unlock()
 		return false
 	}
-	if !a.begun { // the first one is acknowledged at once (RFC 9260 section 5.1)
+	if !a.begun || c.ppid() == sctp.PPIDControl {
+		// The first one is acknowledged at once (RFC 9260 section 5.1), and session control, because a peer may
+		// have to wait for that (RFC 5043 section 6.6), or ends the association behind it.
 		a.begun = true
 		c[1] |= flagImmediate
 	}

@@ -87,8 +87,8 @@ func TestDATAWithoutUserData(t *testing.T) {
 	})
 }
 
-// TestDATAThatIsAcknowledgedAtOnce: the first of an association (RFC 9260 section 5.1), and one that has come before
-// where nothing new comes with it (section 6.2). Others may wait for 200 ms.
+// TestDATAThatIsAcknowledgedAtOnce: the first of an association (RFC 9260 section 5.1), one that has come before
+// where nothing new comes with it (section 6.2), and session control. Others may wait for 200 ms.
 func TestDATAThatIsAcknowledgedAtOnce(t *testing.T) {
 	initiate := func(tsn uint32) []byte { return data(flagsMessage, tsn, 3, sctp.PPIDControl, octets("0000 0001")) }
 	segment := func(tsn uint32) []byte { return data(flagsMessage, tsn, 3, sctp.PPIDSegment, octets("0001 41")) }
@@ -104,6 +104,7 @@ func TestDATAThatIsAcknowledgedAtOnce(t *testing.T) {
 			{"one that has come before", segment(first + 1), 1},
 			{"one that has come before, again", initiate(first), 1},
 			{"a new one behind it", segment(first + 2), 0},
+			{"session control", data(flagsMessage, first+3, 3, sctp.PPIDControl, octets("0002 0004")), 1},
 		} {
 			x.answers()
 			x.says(victimTag, c.chunks)
