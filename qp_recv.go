@@ -187,6 +187,7 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 			break
 		}
 		wc.ID, wc.QP, wc.Op, wc.Flags, wc.Len = q.At(fit).id, q.qp, OpRecv, flags, lens[fit]
+		clear(q.At(fit).spans) // see take
 		cq.added(wc)
 	}
 	q.Take(len(lens))
@@ -202,6 +203,7 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 // helper of the receive, or nil. The caller must call finish next.
 func (q *recvQueue) take() (w *helper, wc *WC) {
 	r := q.At(0)
+	clear(r.spans) // the place, which may stay unused for long, does not keep the user's memory from the garbage collector
 	q.Take(1)
 	if q.rnrOut.Load() {
 		q.rnrOut.Store(false)
