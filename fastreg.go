@@ -13,8 +13,8 @@ import (
 // AllocMR allocates a region for fast registration. The region has no memory at first. An
 // OpRegister, posted to a QP, gives it memory or a Buffer of at most maxLen octets; after it
 // has been invalidated, another OpRegister may give it different memory. Registration copies
-// nothing and waits for nothing. The garbage collector does not free
-// what the region was given last before the next OpRegister or Close.
+// nothing and waits for nothing. What the region was given last is kept from the garbage collector
+// until the next OpRegister, or Close.
 //
 // access limits the rights that a registration may grant; a registration that asks for other
 // rights is refused (for the rights of a peer, access is the Remote Access Flag of
