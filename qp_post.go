@@ -37,14 +37,11 @@ func (qp *QP) postSend(wrs []SendWR, known []int64, ws []*helper) error {
 		if ws != nil {
 			r.Tag = ws[i]
 		}
-		if op := wrs[i].Op; i == reserved && (op == OpRegister || op == OpBind) { // fill would use a key up
+		if i == reserved { // before fill, which uses a key up for a Register or a Bind
 			return ErrQueueFull
 		}
 		if err := qp.fill(r, &wrs[i], known[min(i, len(known)):]); err != nil {
 			return err
-		}
-		if i == reserved {
-			return ErrQueueFull
 		}
 		if r.Enable != nil {
 			wrs[i].named(r.Enable)
