@@ -33,7 +33,11 @@ func (d sourceNames) add(f *ast.File) {
 	}
 }
 
-func (d sourceNames) name(n string) { d[n] = d[n] }
+func (d sourceNames) name(n string) {
+	if _, there := d[n]; !there {
+		d[n] = false
+	}
+}
 
 func (d sourceNames) spec(s ast.Spec) {
 	switch x := s.(type) {
