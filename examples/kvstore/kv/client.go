@@ -109,7 +109,8 @@ func (c *Client) Close() error {
 }
 
 // Get reads a value: the bucket of the key, and the value, from one replica. If that fails, with
-// whatever error, or if the key is being changed there, it reads from the other one at once.
+// whatever error, or if the key is being changed there, it reads from the other one at once. A
+// replica that the Client is just connecting to for the first time is asked last, when that is done.
 //
 // The error matches ErrNotFound if there is no such key, and ErrUnavailable if neither replica can tell.
 func (c *Client) Get(ctx context.Context, key []byte) ([]byte, error) {
@@ -120,15 +121,31 @@ func (c *Client) Get(ctx context.Context, key []byte) ([]byte, error) {
 	if c.sources[which].suspect() {
 		which = 1 - which
 	}
+	order := [2]*source{c.sources[which], c.sources[1-which]}
 	var errs [2]error
-	for i := range errs {
-		value, err := c.sources[(which+i)&1].get(ctx, key)
-		if err == nil || errors.Is(err, ErrNotFound) || ctx.Err() != nil {
+	for i, s := range order {
+		value, err := s.get(ctx, key)
+		if tells(ctx, err) {
+			return value, err
+		}
+		errs[i] = err
+	}
+	for i, s := range order {
+		if !errors.Is(errs[i], errConnecting) {
+			continue
+		}
+		value, err := s.getLater(ctx, key)
+		if tells(ctx, err) {
 			return value, err
 		}
 		errs[i] = err
 	}
 	return nil, fmt.Errorf("%w: %w; %w", ErrUnavailable, errs[0], errs[1])
+}
+
+// tells reports whether a Get ends with err, in place of asking another replica.
+func tells(ctx context.Context, err error) bool {
+	return err == nil || errors.Is(err, ErrNotFound) || ctx.Err() != nil
 }
 
 // first is which replica is asked first for a key, so that both have as much to do.

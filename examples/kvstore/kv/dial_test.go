@@ -2,6 +2,9 @@ package kv
 
 import (
 	"context"
+	"io"
+	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,6 +57,71 @@ func TestReplicaThatHangs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// answersLate puts a wire in front of a replica that is open some time after the first connection.
+func (w *world) answersLate(which int, after time.Duration) {
+	w.Helper()
+	to := w.addrs[which]
+	l, err := transport.Listen(w.context(), w.network, "", transport.Options{})
+	require.NoError(w, err)
+	w.addrs[which] = l.Addr().String()
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			time.Sleep(after)
+			far, err := transport.Dial(context.Background(), w.network, to, transport.Options{})
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			for _, c := range [][2]net.Conn{{near, far}, {far, near}} {
+				all.Go(func() {
+					_, _ = io.Copy(c[0], c[1])
+					_ = c[0].Close()
+				})
+			}
+		}
+	})
+	w.Cleanup(func() {
+		_ = l.Close()
+		all.Wait()
+	})
+}
+
+// TestGetWaitsForTheFirstAnswer of a replica, if the other one cannot tell: Dial has not waited for it.
+func TestGetWaitsForTheFirstAnswer(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, c *Client) {
+		w.put(c, "a", "value")
+		w.answersLate(1, time.Second)
+		late, _, err := w.dials(time.Second)
+		require.NoError(t, err)
+		defer late.Close()
+		w.hangs(1)
+		never, _, err := w.dials(time.Second)
+		require.NoError(t, err)
+		defer never.Close()
+		w.kill(w.primary)
+
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err = late.Get(ctx, []byte("a"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		got, err := late.Get(w.context(), []byte("a"))
+		require.NoError(t, err)
+		require.Equal(t, "value", string(got))
+		require.Equal(t, time.Second, time.Since(began))
+
+		_, err = never.Get(w.context(), []byte("a"))
+		require.ErrorIs(t, err, ErrUnavailable)
+		require.NotErrorIs(t, err, errConnecting)
+		require.Equal(t, dialTimeout, time.Since(began))
+	})
 }
 
 // TestDialGoesOnWhileAReplicaHangs: the other one serves at a later attempt.

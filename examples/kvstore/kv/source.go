@@ -21,7 +21,8 @@ type source struct {
 	conn    *reading // nil: there is none
 	err     error    // why
 	dialing bool
-	slow    time.Time // of the last timeout
+	slow    time.Time     // of the last timeout
+	tried   chan struct{} // closed when the first attempt to connect has ended
 }
 
 // A reading is a connection for Gets.
@@ -51,7 +52,7 @@ var (
 )
 
 func newSource(c *Client, addr string) *source {
-	s := &source{c: c, addr: addr, where: newLocations(c.cfg.Locations), err: errConnecting, dialing: true}
+	s := &source{c: c, addr: addr, where: newLocations(c.cfg.Locations), err: errConnecting, dialing: true, tried: make(chan struct{})}
 	c.tasks.Go(s.connect)
 	return s
 }
@@ -86,6 +87,16 @@ func (s *source) get(ctx context.Context, key []byte) ([]byte, error) {
 		}
 	}
 	return nil, errStale
+}
+
+// getLater is get after the first attempt to connect, if that has not ended yet.
+func (s *source) getLater(ctx context.Context, key []byte) ([]byte, error) {
+	select {
+	case <-s.tried:
+		return s.get(ctx, key)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // use returns the connection. If there is none it is being made.
@@ -140,6 +151,9 @@ func (s *source) connect() {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		conn, err := s.dial()
 		s.mu.Lock()
+		if s.err == errConnecting {
+			close(s.tried)
+		}
 		s.conn, s.err = conn, err
 		s.dialing = err != nil
 		s.mu.Unlock()
