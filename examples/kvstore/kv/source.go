@@ -151,7 +151,7 @@ func (s *source) connect() {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		conn, err := s.dial()
 		s.mu.Lock()
-		if s.err == errConnecting {
+		if errors.Is(s.err, errConnecting) {
 			close(s.tried)
 		}
 		s.conn, s.err = conn, err
