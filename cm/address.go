@@ -59,7 +59,8 @@ func parseTarget(ctx context.Context, t *Target, r *net.Resolver) (e endpoint, l
 	return endpoint{hostName{network, host}, uint16(port)}, true, nil
 }
 
-// checkAddr refuses what no peer has, where package net has an error for it that is no net.AddrError, or connects to no port.
+// checkAddr refuses addresses that no peer can have, and that package net dials, or for which its error does not
+// tell that another attempt is in vain.
 func checkAddr(t *Target) error {
 	if t.Addr == "" {
 		return &net.AddrError{Err: "missing address"}

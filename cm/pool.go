@@ -178,8 +178,9 @@ func (p *Pool) giveUp(ctx context.Context, r *poolPeer, w waiter) (*Lease, error
 
 // Drain ends the QPs that there are with a peer, whatever the network; the empty address is
 // that of all peers. They are not handed out any more, are closed when they are released, and
-// aborted if ctx ends before that, or iwarp.Config.CloseTimeout after the release. Drain returns when they have ended; the error tells of those
-// that were aborted. A Get makes new ones, as soon as PoolConfig.PerPeer allows.
+// aborted if ctx ends before that, or iwarp.Config.CloseTimeout after the release. Drain returns when
+// they have ended; the error tells of those that were aborted. A Get makes new ones, as soon as
+// PoolConfig.PerPeer allows.
 func (p *Pool) Drain(ctx context.Context, addr string) error {
 	p.mu.Lock()
 	var all []*pooled

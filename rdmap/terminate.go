@@ -129,7 +129,7 @@ func parseControl(b []byte) (transport.Code, uint8) {
 
 // assignedFor returns the assigned code for one that no RFC has, if drivers of network cards are
 // known to send c in its place. Those of Chelsio (cxgb3, cxgb4, iw_cxgbe) give the errors of MPA
-// the type 3. Those of Intel (nes, i40iw, irdma) report an STag whose index or key is wrong as an
+// the type 3. That of Intel's newer cards (irdma) reports an STag whose index or key is wrong as an
 // error of type 2, of which RFC 5040 has none with this code.
 func assignedFor(c transport.Code) transport.Code {
 	if c == transport.MakeCode(transport.LayerRDMAP, 2, transport.RDMAPInvalidSTag.Code()) {
