@@ -65,6 +65,9 @@ func FuzzRequest(f *testing.F) {
 
 func TestCMT_31_32_Status(t *testing.T) {
 	require.Zero(t, MakeStatus(3, OK), "success is 0, whichever region")
+	for _, region := range []int{-1, NoRegion, NoRegion + 3} {
+		require.Equal(t, NoRegion, MakeStatus(region, Failed).Region(), "%d is the index of no region", region)
+	}
 	st := MakeStatus(2, DataLost)
 	require.EqualValues(t, 0x00020008, st)
 	require.Equal(t, 2, st.Region())

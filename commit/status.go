@@ -29,12 +29,16 @@ const (
 // NoRegion is the index of a failure that is not about one region.
 const NoRegion = 0xffff
 
-// MakeStatus makes a Status of a region's index and a code.
+// MakeStatus makes a Status of a region's index and a code. An index that the 16 bits of a
+// Status do not hold becomes NoRegion.
 func MakeStatus(region int, c Code) Status {
 	if c == OK {
 		return 0
 	}
-	return Status(region&0xffff)<<16 | Status(c)
+	if region < 0 || region > NoRegion {
+		region = NoRegion
+	}
+	return Status(region)<<16 | Status(c)
 }
 
 // Code returns the lower half. Of a status that is not zero but has no code, it is

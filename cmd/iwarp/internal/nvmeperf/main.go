@@ -9,6 +9,7 @@ package nvmeperf
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -67,6 +68,11 @@ Commands of 1 MiB are measured on five pairs of processes, in runs that take twi
 func (o *options) check() (err error) {
 	if err := o.Check(); err != nil {
 		return err
+	}
+	if o.dir != "" {
+		if _, err := os.Stat(o.dir); err != nil {
+			return cli.UsageError("--dir: " + err.Error())
+		}
 	}
 	o.chosen, err = measurements.Chosen(&o.Options)
 	return err

@@ -67,7 +67,8 @@ func TestTable(t *testing.T) {
 
 func TestWrongCalls(t *testing.T) {
 	peertest.WithoutInput(t, Command).Refuses(t,
-		[]string{"--nonsense"}, []string{"more"}, []string{"--pairs", "0"}, []string{"--time", "0s"}, []string{"--run", "("}, []string{"--run", "none of them"})
+		[]string{"--nonsense"}, []string{"more"}, []string{"--pairs", "0"}, []string{"--time", "0s"}, []string{"--run", "("}, []string{"--run", "none of them"},
+		[]string{"--dir", filepath.Join(t.TempDir(), "none"), "--run", "^read$"})
 }
 
 func TestInterrupted(t *testing.T) {

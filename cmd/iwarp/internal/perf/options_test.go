@@ -80,6 +80,8 @@ func TestOptions(t *testing.T) {
 		{"--suite", "standard", "--html", "page.html", "--baseline", "reqresp"}, // the report would plot writes
 		{"--suite", "standard", "--network", "sctp+udp"},
 		{"--network", "sctp+udp", "--auth", "tls"},
+		{"--network", "sctp+udp", "--markers"},
+		{"--network", "sctp+udp", "--crc=false"},
 		{"--serve", "--suite", "standard"},
 		{"--serve", "--html", "page.html"},
 		{"--serve", "--cc", "cubic"},

@@ -102,6 +102,8 @@ func (w *workload) check() error {
 		return fmt.Errorf("no authentication %q: there are %s", w.Auth, strings.Join(authmode.All, ", "))
 	case w.Network != "" && w.Auth == authmode.TLS:
 		return fmt.Errorf("there is no TLS over %s", w.Network)
+	case w.Network != "" && (w.Markers || !w.CRC):
+		return fmt.Errorf("Markers, and a CRC that can be waived, are those of MPA, which is not there over %s", w.Network)
 	case w.Duplex && (w.Latency || w.Op != opWrite && w.Op != opRead):
 		return fmt.Errorf("no duplex %s: it is for write and read, without latency", w.Op)
 	}
