@@ -27,6 +27,9 @@ func (a *assoc) identify(ctx context.Context) error {
 	if a.id, err = capsule.ParseIdentifyController(page); err != nil {
 		return err
 	}
+	if a.id.CNTRLTYPE == 0 && a.subnqn == capsule.DiscoveryNQN { // controllers before 1.4 do not tell
+		a.id.CNTRLTYPE = capsule.ControllerDiscovery
+	}
 	if err := a.id.CheckHost(a.cntlid); err != nil {
 		return err
 	}
