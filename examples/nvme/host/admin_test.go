@@ -54,3 +54,79 @@ func TestReadLog(t *testing.T) {
 		require.ErrorIs(t, c.ReadLog(context.Background(), capsule.LogSMART, p), ErrClosed)
 	})
 }
+
+// refuses has the target answer Identify of a CNS with a status, so many times.
+func (tg *target) refuses(cns uint8, status capsule.Status, times int) {
+	tg.script(func(c *call) bool {
+		if c.q.qid != 0 || c.Opcode != capsule.OpIdentify || capsule.ParseIdentify(&c.SQE).CNS != cns {
+			return false
+		}
+		if times--; times < 0 {
+			return false
+		}
+		c.answer(0, status)
+		return true
+	})
+}
+
+// asked is how often an Identify of a CNS has come.
+func (tg *target) asked(cns uint8) (n int) {
+	for _, sqe := range tg.commands(capsule.OpIdentify) {
+		if capsule.ParseIdentify(&sqe).CNS == cns {
+			n++
+		}
+	}
+	return n
+}
+
+const always = 1 << 30
+
+// A status that may pass does not end the use of a namespace: admin commands are sent again as those of I/O are.
+func TestHOST_20_RetriesOfAdminCommands(t *testing.T) {
+	for _, x := range []struct {
+		status  capsule.Status
+		times   int
+		retries int
+		asked   int
+		ok      bool
+	}{
+		{capsule.StatusBusy, 1, 0, 2, true},
+		{capsule.StatusNamespaceNotReady, 5, 0, 6, true},
+		{capsule.StatusInternalError, 6, 0, 6, false},
+		{capsule.StatusBusy, 1, -1, 1, false},
+		{capsule.StatusInternalError.WithDNR(), 1, 0, 1, false},
+		{capsule.StatusInvalidField.WithoutDNR(), 1, 0, 1, false},
+	} {
+		for _, cns := range []uint8{capsule.CNSNamespace, capsule.CNSNamespaceList} {
+			virtual(t, func(t *testing.T) {
+				tg, o := newTarget(t), pipeOptions(t)
+				o.Retries = x.retries
+				c := connect(t, tg, o)
+				n := disk(t, c)
+				before := tg.asked(cns)
+				tg.refuses(cns, x.status, x.times)
+				_, err := c.Namespaces(context.Background())
+				require.Equal(t, x.asked, tg.asked(cns)-before)
+				if x.ok {
+					require.NoError(t, err)
+					require.NoError(t, n.Err())
+					return
+				}
+				require.ErrorIs(t, err, capsule.StatusError{Status: x.status})
+			})
+		}
+	}
+}
+
+// The end of the context ends the wait before a command is sent again.
+func TestAdminCommandEndsWithContext(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg := newTarget(t)
+		c := connect(t, tg, pipeOptions(t))
+		tg.refuses(capsule.CNSNamespaceList, capsule.StatusBusy, always)
+		ctx, cancel := context.WithTimeout(context.Background(), retryDelay/2)
+		defer cancel()
+		_, err := c.Namespaces(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}

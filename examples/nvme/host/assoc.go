@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -133,13 +134,29 @@ func (a *assoc) openIO(ctx context.Context) error {
 	return nil
 }
 
-// command carries an admin command out. A status other than success is an error.
+// command carries an admin command out. It is sent again after a status that may pass, Options.Retries times at most: else one such
+// answer to an Identify would end the use of a namespace. A status other than success is an error.
 func (a *assoc) command(ctx context.Context, sqe capsule.SQE, data []byte) (capsule.CQE, error) {
-	cqe, err := a.admin.do(ctx, &command{sqe: sqe, data: data, timeout: a.o.AdminTimeout})
-	if err == nil {
-		err = cqe.Status.Err()
+	for tries := 0; ; tries++ {
+		cqe, err := a.admin.do(ctx, &command{sqe: sqe, data: data, timeout: a.o.AdminTimeout})
+		if err != nil || cqe.Status.OK() || tries == a.o.Retries || !passes(cqe.Status) {
+			return cqe, cmp.Or(err, cqe.Status.Err())
+		}
+		if err := sleep(ctx, retryDelay); err != nil {
+			return cqe, err
+		}
 	}
-	return cqe, err
+}
+
+// passes tells whether a command may succeed when it is sent again. One that the target does not know is refused again: some targets
+// leave DNR out there.
+func passes(s capsule.Status) bool {
+	return !s.DNR() && !unknown(s) && !s.Is(capsule.StatusInvalidNamespace)
+}
+
+// unknown tells whether the target does not know a command, or a value in it.
+func unknown(s capsule.Status) bool {
+	return s.Is(capsule.StatusInvalidOpcode) || s.Is(capsule.StatusInvalidField)
 }
 
 // queue is the I/O queue for the next command.
