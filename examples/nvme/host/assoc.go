@@ -25,6 +25,7 @@ type assoc struct {
 
 	cntlid   uint16
 	cap      capsule.CAP
+	version  capsule.Version
 	id       *capsule.IdentifyController
 	nvm      capsule.IdentifyNVM
 	transfer int // octets that a command moves at most

@@ -61,7 +61,8 @@ func (a *assoc) enable(ctx context.Context) error {
 	if err := a.await(ctx, a.readyTime(), func(s capsule.CSTS) bool { return s.RDY }); err != nil {
 		return fmt.Errorf("nvme: the controller does not become ready: %w", err)
 	}
-	_, err = a.property(ctx, capsule.PropVS)
+	v, err = a.property(ctx, capsule.PropVS)
+	a.version = capsule.Version(v)
 	return err
 }
 

@@ -26,7 +26,7 @@ func (c *call) fabrics() {
 		c.connect()
 	case capsule.FCPropertyGet:
 		v := map[uint32]uint64{
-			capsule.PropCAP: q.tg.cap.Value(), capsule.PropVS: uint64(capsule.Version13),
+			capsule.PropCAP: q.tg.cap.Value(), capsule.PropVS: uint64(q.tg.version),
 			capsule.PropCC: uint64(q.cc.Value()), capsule.PropCSTS: uint64(q.csts().Value()),
 		}
 		c.answer(v[p.Offset], capsule.Success)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -138,10 +139,7 @@ func (a *assoc) describe(ctx context.Context, nsid uint32) (d description, err e
 	}
 	d.readOnly = ns.NSATTR&capsule.NSATTRWriteProtected != 0
 	d.zeroes = ns.DLFEAT&7 == capsule.DLFEATZeroes
-	if page, err = a.pageOf(ctx, capsule.CNSDescriptors, nsid); err != nil {
-		return d, err
-	}
-	names, err := capsule.ParseDescriptors(page)
+	names, err := a.names(ctx, nsid, ns)
 	if err != nil {
 		return d, err
 	}
@@ -149,6 +147,27 @@ func (a *assoc) describe(ctx context.Context, nsid uint32) (d description, err e
 		return d, malformed("namespace %d has command set %d", nsid, names.CSI)
 	}
 	d.identity = identity{serial: a.id.SN, nsid: nsid, uuid: names.UUID, nguid: names.NGUID, eui64: names.EUI64}
+	return d, nil
+}
+
+// names are the identifiers of a namespace: of its descriptors, and where they have none, of Identify Namespace. Controllers before 1.3 need
+// not have descriptors, and others refuse to give them.
+func (a *assoc) names(ctx context.Context, nsid uint32, ns *capsule.IdentifyNamespace) (*capsule.Descriptors, error) {
+	d := new(capsule.Descriptors)
+	if a.version >= capsule.Version13 {
+		page, err := a.pageOf(ctx, capsule.CNSDescriptors, nsid)
+		var refused capsule.StatusError
+		switch {
+		case err == nil:
+			if d, err = capsule.ParseDescriptors(page); err != nil {
+				return nil, err
+			}
+		case !errors.As(err, &refused) || !unknown(refused.Status):
+			return nil, err
+		}
+	}
+	d.NGUID = cmp.Or(d.NGUID, ns.NGUID)
+	d.EUI64 = cmp.Or(d.EUI64, ns.EUI64)
 	return d, nil
 }
 

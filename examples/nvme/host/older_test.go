@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,5 +23,58 @@ func TestDiscoveryControllerWithoutType(t *testing.T) {
 		_, err = Connect(context.Background(), tg.addr, capsule.DiscoveryNQN, o)
 		require.ErrorIs(t, err, capsule.ErrMalformed)
 		require.ErrorContains(t, err, "is a discovery subsystem")
+	})
+}
+
+// Controllers before 1.3 need not know the descriptors of a namespace, and some after it do not. The identifiers are those of Identify
+// Namespace then.
+func TestNamespaceWithoutDescriptors(t *testing.T) {
+	for _, x := range []struct {
+		version capsule.Version
+		status  capsule.Status
+		asked   int // for each look
+	}{
+		{0x00010201, capsule.StatusInvalidOpcode, 0},
+		{capsule.Version13, capsule.StatusInvalidOpcode, 1},
+		{capsule.Version13, capsule.StatusInvalidField.WithoutDNR(), 1},
+	} {
+		virtual(t, func(t *testing.T) {
+			tg := newTarget(t)
+			tg.version = x.version
+			v := tg.namespaces[1].clone(func(v *volume) { v.id.NGUID, v.id.EUI64 = [16]byte{1, 2}, [8]byte{3, 4} })
+			tg.replace(1, v)
+			tg.refuses(capsule.CNSDescriptors, x.status, always)
+			c := connect(t, tg, pipeOptions(t))
+			begin := time.Now()
+			n := disk(t, c)
+			require.Equal(t, v.id.NGUID, n.NGUID())
+			require.Equal(t, v.id.EUI64, n.EUI64())
+			require.Zero(t, n.UUID())
+			require.Zero(t, time.Since(begin), "to ask again is in vain")
+			_, err := n.WriteAt(pattern(4096, 1), 0)
+			require.NoError(t, err)
+
+			require.NoError(t, c.Reset(context.Background()))
+			require.NoError(t, n.Err(), "it is the same one")
+			require.Equal(t, 2*x.asked, tg.asked(capsule.CNSDescriptors))
+			tg.replace(1, v.clone(func(v *volume) { v.id.NGUID[0]++ }))
+			require.NoError(t, c.Reset(context.Background()))
+			require.ErrorIs(t, n.Err(), ErrReplaced)
+		})
+	}
+}
+
+// What the descriptors do not have is that of Identify Namespace.
+func TestIdentifiersOfBoth(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg := newTarget(t)
+		tg.replace(1, tg.namespaces[1].clone(func(v *volume) {
+			v.id.NGUID, v.id.EUI64 = [16]byte{1, 2}, [8]byte{3, 4}
+			v.names = capsule.Descriptors{UUID: [16]byte{5, 6}, EUI64: [8]byte{7, 8}}
+		}))
+		n := disk(t, connect(t, tg, pipeOptions(t)))
+		require.Equal(t, [16]byte{5, 6}, n.UUID())
+		require.Equal(t, [16]byte{1, 2}, n.NGUID())
+		require.Equal(t, [8]byte{7, 8}, n.EUI64())
 	})
 }

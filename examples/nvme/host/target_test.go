@@ -29,6 +29,7 @@ type target struct {
 	id        capsule.IdentifyController
 	discovery capsule.IdentifyController
 	cap       capsule.CAP
+	version   capsule.Version
 	granted   int
 	crqsize   func(capsule.Request) uint16
 	reject    func(capsule.Request) []byte // nil: accept
@@ -83,7 +84,7 @@ func newTargetOn(t testing.TB, network, addr string) *target {
 	require.NoError(t, err)
 	tg := &target{
 		t: t, rnic: rnic, granted: 128, size: 64 + 4096, namespaces: make(map[uint32]*volume),
-		cap: capsule.CAP{MQES: 127, CQR: true, TO: 15, CSS: 1 | capsule.CSSCSI},
+		cap: capsule.CAP{MQES: 127, CQR: true, TO: 15, CSS: 1 | capsule.CSSCSI}, version: capsule.Version13,
 	}
 	for conn, to := range map[int]*capsule.IdentifyController{0: &tg.discovery, 1: &tg.id} {
 		id, err := capsule.ParseIdentifyController(goldenItem(t, conn, golden.Data+"identify-ctrl"))
