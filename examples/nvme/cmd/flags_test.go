@@ -142,8 +142,23 @@ func TestWithPort(t *testing.T) {
 // TestOnlyQuotesNames: they are the target's, and the error goes to a terminal.
 func TestOnlyQuotesNames(t *testing.T) {
 	_, err := only([]host.Entry{
-		{SUBTYPE: capsule.SubtypeNVM, SubNQN: "nqn.2026-11.org.example:\x1b]0;title\a"},
-		{SUBTYPE: capsule.SubtypeNVM, SubNQN: testHost},
+		{TRTYPE: capsule.TransportRDMA, SUBTYPE: capsule.SubtypeNVM, SubNQN: "nqn.2026-11.org.example:\x1b]0;title\a"},
+		{TRTYPE: capsule.TransportRDMA, SUBTYPE: capsule.SubtypeNVM, SubNQN: testHost},
 	})
 	require.EqualError(t, err, `2 NVM subsystems (nqn.2026-11.org.example:\x1b]0;title\a, `+testHost+`)`)
+}
+
+// What a target offers by another transport, as SPDK's does in one log, this host cannot use.
+func TestOnlyCountsWhatIsOfferedOverRDMA(t *testing.T) {
+	const tcp = 3
+	entries := []host.Entry{
+		{TRTYPE: tcp, SUBTYPE: capsule.SubtypeNVM, SubNQN: "nqn.2026-11.org.example:other"},
+		{TRTYPE: tcp, SUBTYPE: capsule.SubtypeNVM, SubNQN: testHost},
+		{TRTYPE: capsule.TransportRDMA, SUBTYPE: capsule.SubtypeNVM, SubNQN: testHost},
+	}
+	name, err := only(entries)
+	require.NoError(t, err)
+	require.Equal(t, testHost, name)
+	_, err = only(entries[:1])
+	require.EqualError(t, err, "no NVM subsystem to this host over RDMA")
 }

@@ -34,7 +34,7 @@ func (i *initiator) flags(fs *flag.FlagSet, io bool) {
 	i.tls.flags(fs, "use TLS 1.3, with a target that has a certificate of the CAs in this `file`")
 	fs.DurationVar(&i.timeout, "timeout", 10*time.Second, "how long it may take to connect, and how long one command may take")
 	if io {
-		fs.StringVar(&i.nqn, "nqn", "", "the `NQN` of the subsystem (default: the only one that the target offers)")
+		fs.StringVar(&i.nqn, "nqn", "", "the `NQN` of the subsystem (default: the only one that the target offers over RDMA)")
 		fs.IntVar(&i.queues, "queues", i.queues, "I/O queues, 1 to 64")
 		fs.IntVar(&i.depth, "depth", i.depth, "commands outstanding on an I/O queue, 1 to 1023")
 	}
@@ -105,19 +105,19 @@ func (i *initiator) connect(ctx context.Context, addr string, s *streams) (*host
 	return host.Connect(ctx, addr, nqn, o)
 }
 
-// only is the name of the only NVM subsystem. One that listens at several addresses is one.
+// only is the name of the only NVM subsystem that is offered over RDMA. One that listens at several addresses is one.
 func only(entries []host.Entry) (string, error) {
 	var names []string
 	seen := make(map[string]bool)
 	for _, e := range entries {
-		if e.SUBTYPE == capsule.SubtypeNVM && !seen[e.SubNQN] {
+		if e.TRTYPE == capsule.TransportRDMA && e.SUBTYPE == capsule.SubtypeNVM && !seen[e.SubNQN] {
 			seen[e.SubNQN] = true
 			names = append(names, e.SubNQN)
 		}
 	}
 	switch len(names) {
 	case 0:
-		return "", fmt.Errorf("no NVM subsystem to this host")
+		return "", fmt.Errorf("no NVM subsystem to this host over RDMA")
 	case 1:
 		return names[0], nil
 	}
