@@ -81,10 +81,10 @@ func TestErrorsOfSetUpAreInPlainWords(t *testing.T) {
 		"no network":               {nil, "udp", "127.0.0.1:1", iwarp.QPConfig{}, "iwarp: dial udp: unknown network udp", nil},
 		"no port":                  {nil, "tcp", "host", iwarp.QPConfig{}, "iwarp: dial tcp: address ADDR: missing port in address", nil},
 		"too late":                 {expired, "pipe", "unused", iwarp.QPConfig{}, "iwarp: dial pipe ADDR: context deadline exceeded", context.DeadlineExceeded},
-		"a peer that hangs up":     {nil, "tcp", rude, iwarp.QPConfig{}, "iwarp: dial tcp ADDR: the peer closed the connection before it sent an MPA Reply; it may expect TLS (QPConfig.TLS)", nil},
+		"a peer that hangs up":     {nil, "tcp", rude, iwarp.QPConfig{}, "iwarp: dial tcp ADDR: the peer closed the connection before it sent an MPA Reply; it may speak another protocol, or expect TLS (QPConfig.TLS)", nil},
 		"something else":           {nil, "tcp", web, iwarp.QPConfig{}, `iwarp: dial tcp ADDR: MPA: invalid Request or Reply frame (2/0/04): not an MPA frame: it begins with "HTTP/1.1 400 Bad"`, nil},
 		"something else, TLS":      {nil, "tcp", web, iwarp.QPConfig{TLS: untrusting}, "iwarp: dial tcp ADDR: TLS handshake: the peer does not use TLS: tls: first record does not look like a TLS handshake", nil},
-		"plain at a server of TLS": {nil, "tcp", overTLS.Addr().String(), iwarp.QPConfig{}, "iwarp: dial tcp ADDR: the peer closed the connection before it sent an MPA Reply; it may expect TLS (QPConfig.TLS)", nil},
+		"plain at a server of TLS": {nil, "tcp", overTLS.Addr().String(), iwarp.QPConfig{}, "iwarp: dial tcp ADDR: the peer closed the connection before it sent an MPA Reply; it may speak another protocol, or expect TLS (QPConfig.TLS)", nil},
 		"TLS at a plain server":    {nil, "tcp", plainly.Addr().String(), iwarp.QPConfig{TLS: untrusting}, "iwarp: dial tcp ADDR: TLS handshake: the peer closed the connection; it may not use TLS: ", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestErrorsOfClientTellWhichSideHungUp(t *testing.T) {
 				_ = far.Close()
 			}()
 			_, err = s.rnic.Client(testContext(t), near, &iwarp.QPConfig{PD: s.pd})
-			require.EqualError(t, err, "iwarp: client: the peer closed the connection before it sent an MPA Reply; it may expect TLS (QPConfig.TLS), or know only MPA revision 1 (MPAOptions.Revision)")
+			require.EqualError(t, err, "iwarp: client: the peer closed the connection before it sent an MPA Reply; it may speak another protocol, expect TLS (QPConfig.TLS), or know only MPA revision 1 (MPAOptions.Revision)")
 			require.ErrorIs(t, err, iwarp.ErrUnsupported)
 		}
 		near, _ := net.Pipe()
@@ -162,6 +162,20 @@ func TestErrorsOfClientTellWhichSideHungUp(t *testing.T) {
 		require.ErrorIs(t, err, net.ErrClosed)
 		require.NotErrorIs(t, err, iwarp.ErrUnsupported)
 	})
+}
+
+// TestErrorOfClientOverTLSOfTheProgram: the library knows nothing of that TLS, and still tells what the peer may be.
+func TestErrorOfClientOverTLSOfTheProgram(t *testing.T) {
+	s := newSide(t, nil)
+	cert, roots := selfsigned.New("iwarp.test")
+	addr := serves(t, func(c net.Conn) {
+		_, _ = io.ReadFull(tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}}), make([]byte, 24)) // the Request
+	})
+	c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots, ServerName: "iwarp.test"})
+	require.NoError(t, err)
+	_, err = s.rnic.Client(testContext(t), c, &iwarp.QPConfig{PD: s.pd})
+	require.EqualError(t, err, "iwarp: client: the peer closed the connection before it sent an MPA Reply; it may know only MPA revision 1 (MPAOptions.Revision)")
+	require.ErrorIs(t, err, iwarp.ErrUnsupported)
 }
 
 func TestErrorsOfServerAreInPlainWords(t *testing.T) {

@@ -272,7 +272,7 @@ func TestARCH_30_TLSOnOneSideOnly(t *testing.T) {
 	m, client := newMutual(t, "tcp"), newSide(t, nil)
 	own := m.ca.issue(time.Now().Add(time.Hour), x509.ExtKeyUsageClientAuth)
 	_, err := client.rnic.Dial(testContext(t), "tcp", m.addr, &iwarp.QPConfig{PD: client.pd, MPA: iwarp.MPAOptions{NoFallback: true}})
-	require.ErrorContains(t, err, "the peer closed the connection before it sent an MPA Reply; it may expect TLS (QPConfig.TLS)")
+	require.ErrorContains(t, err, "the peer closed the connection before it sent an MPA Reply; it may speak another protocol, or expect TLS (QPConfig.TLS)")
 	require.Contains(t, m.logs(1), "TLS handshake: the peer does not use TLS")
 	_, server := m.dials(client, m.trusts(own))
 	require.NoError(t, server.Abort(), "the listener goes on")

@@ -43,6 +43,33 @@ type lack struct {
 	tls       string // where this side would be told to use TLS; empty: it does
 	initiator bool
 	secured   bool // the handshake of TLS has ended on this side
+	once      bool // an older revision of MPA is not tried
+}
+
+// guess says what the peer may be that hangs up; empty: nothing is known.
+func (s *lack) guess() string {
+	var may []string
+	if s.tls != "" && s.initiator {
+		may = append(may, "speak another protocol", "expect TLS ("+s.tls+")")
+	}
+	if s.secured {
+		may = append(may, "have refused the certificate of this side, or that it has none (QPConfig.TLS)")
+	}
+	if s.once {
+		may = append(may, "know only MPA revision 1 (MPAOptions.Revision)")
+	}
+	text := ""
+	for i, m := range may {
+		switch i {
+		case 0:
+			text = "; it may " + m
+		case len(may) - 1:
+			text += ", or " + m
+		default:
+			text += ", " + m
+		}
+	}
+	return text
 }
 
 // failure says in plain words why a connection could not be set up.
@@ -62,14 +89,7 @@ func (m *Manager) failure(err error, s lack) error {
 	case here:
 		return errtext.Reword(err, "the connection was closed on this side")
 	case errors.Is(err, mpa.ErrNoReply), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), sockerr.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		text := "the peer closed the connection before it sent " + s.missing
-		if s.tls != "" && s.initiator {
-			text += "; it may expect TLS (" + s.tls + ")"
-		}
-		if s.secured {
-			text += "; it may have refused the certificate of this side, or that it has none (QPConfig.TLS)"
-		}
-		return errtext.Reword(err, text)
+		return errtext.Reword(err, "the peer closed the connection before it sent "+s.missing+s.guess())
 	}
 	return err
 }

@@ -113,8 +113,7 @@ func (m *Manager) Client(ctx context.Context, c net.Conn, l *Local) error {
 	noReply := errors.Is(err, mpa.ErrNoReply) && refusedByTLS(err) == nil
 	err = i.failure(err, c)
 	if noReply {
-		text := err.Error() + ", or know only MPA revision 1 (MPAOptions.Revision)"
-		err = errtext.Reword(errors.Join(m.cfg.Unsupported, err), text)
+		err = errtext.Reword(errors.Join(m.cfg.Unsupported, err), err.Error())
 	}
 	return err
 }
@@ -124,7 +123,7 @@ func (i *initiator) failure(err error, c net.Conn) error {
 	if i.established {
 		return err
 	}
-	s := lack{missing: "an MPA Reply", initiator: true}
+	s := lack{missing: "an MPA Reply", initiator: true, once: c != nil && errors.Is(err, mpa.ErrNoReply)}
 	s.secured = i.local.TLS != nil
 	if _, secure := c.(*tls.Conn); !secure && !s.secured {
 		s.tls = "QPConfig.TLS"

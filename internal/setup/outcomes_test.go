@@ -73,6 +73,21 @@ func TestResetIsTheEndOfThePeer(t *testing.T) {
 	}
 }
 
+// TestErrorOfAPeerThatHangsUpIsASentence, whatever is known of the peer.
+func TestErrorOfAPeerThatHangsUpIsASentence(t *testing.T) {
+	m := &Manager{}
+	for want, s := range map[string]lack{
+		"all of an MPA Request":                               {missing: "all of an MPA Request", tls: "ListenConfig.TLS"},
+		"a; it may speak another protocol, or expect TLS (x)": {missing: "a", tls: "x", initiator: true},
+		"a; it may speak another protocol, expect TLS (x), or know only MPA revision 1 (MPAOptions.Revision)": {missing: "a", tls: "x", initiator: true, once: true},
+		"a; it may know only MPA revision 1 (MPAOptions.Revision)":                                            {missing: "a", initiator: true, once: true},
+		"a; it may have refused the certificate of this side, or that it has none (QPConfig.TLS)":             {missing: "a", initiator: true, secured: true},
+	} {
+		lost := &transport.Fault{Code: transport.MPAConnectionLost, Err: io.EOF}
+		require.EqualError(t, m.failure(lost, s), "the peer closed the connection before it sent "+want)
+	}
+}
+
 // TestRefusalsOfAListenerAreCounted once each.
 func TestRefusalsOfAListenerAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
