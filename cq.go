@@ -192,8 +192,8 @@ func (cq *CQ) All(ctx context.Context) iter.Seq2[WC, error] {
 	}
 }
 
-// Close closes the CQ and ends all waits on it. It fails while QPs use the CQ. Remaining
-// completions can still be polled and waited for.
+// Close closes the CQ and ends all waits on it. It fails while QPs use the CQ, until their channel of
+// [QP.Done] is closed. Remaining completions can still be polled and waited for.
 func (cq *CQ) Close() error {
 	cq.mu.Lock()
 	if cq.qps > 0 {

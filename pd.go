@@ -170,7 +170,8 @@ func (pd *PD) giveSTag() {
 	pd.release()
 }
 
-// Close releases the PD. It fails while the PD has regions, windows, SRQs or QPs.
+// Close releases the PD. It fails while the PD has regions, windows, SRQs or QPs. A QP counts until the channel of
+// [QP.Done] is closed, which may be some time after its last completion.
 func (pd *PD) Close() error {
 	closed, users := pd.users.Close()
 	switch {

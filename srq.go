@@ -184,8 +184,8 @@ func (s *SRQ) next() (qp *QP) {
 	return qp
 }
 
-// Close closes the SRQ. It fails while QPs use it. Receives that are still posted are dropped
-// without a completion; their memory belongs to the caller again.
+// Close closes the SRQ. It fails while QPs use it, until their channel of [QP.Done] is closed. Receives that
+// are still posted are dropped without a completion; their memory belongs to the caller again.
 func (s *SRQ) Close() error {
 	first, err := s.close()
 	if first {
