@@ -72,6 +72,7 @@ type association struct {
 	idle     time.Time // since when there is none
 	flight   flight
 	window   uint32 // what the peer had room for when it last said so
+	probe    probe
 	received uint32 // the TSN up to which we have told the peer that we have everything
 	arrived  record
 	begun    bool // a DATA chunk of the peer has come

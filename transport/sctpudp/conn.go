@@ -113,6 +113,7 @@ func (c *conn) noteSACK() {
 func (c *conn) Write(p []byte) (int, error) {
 	a := c.a
 	again, sack := false, false
+	var probe chunk // the last one of DATA, if the peer has no room
 	a.mu.Lock()
 	for k, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
 		switch k, rest = split(rest); k.kind() {
@@ -123,6 +124,9 @@ func (c *conn) Write(p []byte) (int, error) {
 			return len(p), nil
 		case chunkData:
 			a.depart(k)
+			if a.window < uint32(a.packetSize) {
+				probe = k
+			}
 		case chunkSack:
 			sack = true
 			a.received = k.tsn()
@@ -137,6 +141,9 @@ func (c *conn) Write(p []byte) (int, error) {
 		a.nudge()
 	}
 	seal(p, a.ports(), a.peerTag)
+	if probe != nil {
+		a.keep(p, probe.tsn())
+	}
 	a.e.send(p, a.way)
 	if sack {
 		c.noteSACK()

@@ -50,6 +50,9 @@ func (f *flight) acked(tsn uint32, each func(sentChunk)) (ok bool) {
 	return true
 }
 
+// has reports whether a chunk was sent and is not acknowledged.
+func (f *flight) has(tsn uint32) bool { return f.next-tsn-1 < uint32(len(f.chunks)) }
+
 // waits is how long the oldest chunk has waited to be acknowledged.
 func (f *flight) waits() time.Duration {
 	if len(f.chunks) == 0 {

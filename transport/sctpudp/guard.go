@@ -194,6 +194,13 @@ func plain(c chunk) chunk {
 
 // acked takes the cumulative TSN of a SACK or SHUTDOWN.
 func (a *association) acked(c chunk) {
+	if p := a.ackedNow(c); p != nil {
+		a.e.send(p, a.way)
+	}
+}
+
+// ackedNow is acked. It returns a packet to be sent again, if there is one.
+func (a *association) ackedNow(c chunk) (again []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ok := a.flight.acked(c.tsn(), func(c sentChunk) {
@@ -207,7 +214,9 @@ func (a *association) acked(c chunk) {
 			a.flight.since = time.Now()
 		}
 		a.window = c.window()
+		again = a.reopened()
 	}
+	return again
 }
 
 // misses tells whether a chunk of the peer is missing before one that has come.

@@ -1,0 +1,32 @@
+package sctpudp
+
+import "bytes"
+
+// A probe is the last packet with DATA that was sent although the peer had no room for it. A peer that still has
+// none drops it, and tells later when it has room. pion takes the packet for one that is on its way. Since its timer has
+// run out first it has no more than one packet on its way at a time, and so it sends nothing until the timer runs out again, which may
+// take a quarter of PeerTimeout. Therefore the probe is sent again as soon as the peer has room.
+type probe struct {
+	packet []byte // with the common header, sealed; nil: there is none
+	tsn    uint32 // of its last chunk
+}
+
+// keep notes a probe that is about to be sent.
+func (a *association) keep(p []byte, tsn uint32) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.probe = probe{bytes.Clone(p), tsn}
+}
+
+// reopened returns the packet to send again when the peer has told of a window, nil if there is none. The caller holds mu.
+func (a *association) reopened() []byte {
+	if a.window < uint32(a.packetSize) {
+		return nil
+	}
+	p := a.probe
+	a.probe = probe{}
+	if p.packet == nil || !a.flight.has(p.tsn) {
+		return nil
+	}
+	return p.packet
+}
