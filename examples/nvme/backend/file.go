@@ -126,11 +126,20 @@ func settleFile(f *os.File, c FileConfig) (size int64, err error) {
 	if c.Size == 0 || runtime.GOOS == "windows" { // there a directory cannot be synced, and need not
 		return size, nil
 	}
-	dir, err := os.Open(filepath.Dir(f.Name()))
+	dir, err := directoryOf(f)
 	if err != nil {
 		return 0, err
 	}
 	return size, errors.Join(fsync.File(dir), dir.Close())
+}
+
+// directoryOf opens the directory that has the name of f, wherever symbolic links on the way to it are.
+func directoryOf(f *os.File) (*os.File, error) {
+	path, err := filepath.EvalSymlinks(f.Name())
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(filepath.Dir(path))
 }
 
 // readFull reads all of p. A file that has become shorter is an error.

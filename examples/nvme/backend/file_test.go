@@ -69,3 +69,26 @@ func TestNVME_76_FileThatWasCut(t *testing.T) {
 	require.NoError(t, b.ReadAt(ctx, make([]byte, 4096), 0))
 	require.NoError(t, b.Close())
 }
+
+// TestDirectoryOfAFile is the one in which a symbolic link has made the file: the link may be in another one.
+func TestDirectoryOfAFile(t *testing.T) {
+	links, disks := t.TempDir(), t.TempDir()
+	path := filepath.Join(links, "disk")
+	if err := os.Symlink(filepath.Join(disks, "made"), path); err != nil {
+		t.Skip("no symbolic links: ", err)
+	}
+	b, err := OpenFile(FileConfig{Path: path, Size: 1 << 20})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	dir, err := directoryOf(f)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, dir.Close()) }()
+	have, err := dir.Stat()
+	require.NoError(t, err)
+	want, err := os.Stat(disks)
+	require.NoError(t, err)
+	require.True(t, os.SameFile(want, have))
+}
