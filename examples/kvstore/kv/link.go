@@ -134,6 +134,9 @@ func (l *link) at(off int64, n int) iwarp.RemoteBuffer { return l.theirs.file.Sl
 
 // write writes octets to the backup's file, at most maxBatch, behind those of the write before.
 func (l *link) write(ctx context.Context, off int64, b []byte) error {
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	if l.lo == l.hi {
@@ -145,6 +148,24 @@ func (l *link) write(ctx context.Context, off int64, b []byte) error {
 	}
 	copy(l.buf[linkHead:], b)
 	return l.qp.RDMAWrite(ctx, l.at(off, len(b)), l.mr.Slice(linkHead, len(b)))
+}
+
+// mostUnsettled is how many octets the backup makes durable at once at most, but for a batch more. A whole log may take
+// its disk longer than stepTimeout.
+const mostUnsettled = 16 << 20
+
+// settle makes durable what was written, if that is much. The mark, which is moved by commit, names none of it yet.
+func (l *link) settle(ctx context.Context) error {
+	if l.hi-l.lo < mostUnsettled {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	if err := l.qp.Commit(ctx, l.at(l.lo, int(l.hi-l.lo))); err != nil {
+		return err
+	}
+	l.lo = l.hi
+	return nil
 }
 
 // commit makes durable what was written. When it is, the backup's mark becomes that of the log. Then
