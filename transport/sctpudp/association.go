@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -20,6 +21,8 @@ import (
 const (
 	// shutdownTime bounds the graceful end of an association that a caller waits for.
 	shutdownTime = 500 * time.Millisecond
+	// tellTime is how long an association that has failed waits for its socket to take the ABORT.
+	tellTime = 100 * time.Millisecond
 	// nearby is the round trip of a handshake up to which a peer counts as near: then a
 	// retransmission that is lost, too, shall not cost the second that RFC 9260 suggests.
 	// In pion that can only be said by a bound on the timer, which bounds the back-off, too:
@@ -234,6 +237,16 @@ func (a *association) Err() error {
 	return a.failure
 }
 
+// over reports whether the association has failed, without its lock.
+func (a *association) over() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // shutdown ends the association gracefully, unless that has begun already.
 func (a *association) shutdown() {
 	if a.pion.Shutdown(context.Background()) == nil {
@@ -250,16 +263,35 @@ func (a *association) fail(why error) {
 	}
 	a.failure = why
 	a.watch.Stop()
+	streams := slices.Collect(maps.Values(a.streams))
 	a.mu.Unlock()
-	if !errors.Is(why, errReset) && !errors.Is(why, errShutdown) {
-		a.say(chunkAbort, 0, causes(why))
-	}
 	close(a.done)
+	for _, s := range streams { // pion ends what waits only when none of its goroutines waits for the socket
+		s.Wake()
+	}
+	told := make(chan struct{})
 	go func() {
-		_ = a.pion.Close()
-		a.e.remove(a)
-		a.e.running.Done()
+		defer close(told)
+		if !errors.Is(why, errReset) && !errors.Is(why, errShutdown) {
+			a.say(chunkAbort, 0, causes(why))
+		}
 	}()
+	go a.leave(told)
+}
+
+// leave gives back what the association has, when the peer was told of its end. Where the socket takes no packet, because
+// its interface is paused for example, that is not waited for. A goroutine of pion's may wait for the socket then, too, which remove closes
+// if it was that of this association alone.
+func (a *association) leave(told <-chan struct{}) {
+	late := time.NewTimer(tellTime)
+	defer late.Stop()
+	select {
+	case <-told:
+	case <-late.C:
+	}
+	a.e.remove(a)
+	_ = a.pion.Close()
+	a.e.running.Done()
 }
 
 // why returns the error of a call on an association that ends, which need not have failed.

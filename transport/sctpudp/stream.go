@@ -159,21 +159,27 @@ func (s *stream) Acked(done <-chan struct{}) bool {
 	return s.await(done, func() bool { return s.messages == 0 })
 }
 
+// Receive waits for no message once the association has failed. What has come is still returned.
 func (s *stream) Receive(p []byte) (int, uint32, error) {
 	s.wakeMu.Lock()
+	failed := s.a.over()
 	if s.woken {
 		s.woken = false
 		s.wakeMu.Unlock()
 		return 0, 0, transport.ErrWoken
 	}
 	s.parked = true
+	if failed {
+		_ = s.pion.SetReadDeadline(time.Now()) // never fails
+	}
 	s.wakeMu.Unlock()
 
 	n, ppid, err := s.pion.ReadSCTP(p)
 
 	s.wakeMu.Lock()
 	s.parked = false
-	if s.woken || errors.Is(err, pion.ErrReadDeadlineExceeded) {
+	late := errors.Is(err, pion.ErrReadDeadlineExceeded)
+	if s.woken || late {
 		_ = s.pion.SetReadDeadline(time.Time{}) // never fails
 	}
 	if err != nil {
@@ -187,7 +193,7 @@ func (s *stream) Receive(p []byte) (int, uint32, error) {
 			s.a.nudge()
 		}
 		return n, uint32(ppid), nil
-	case errors.Is(err, pion.ErrReadDeadlineExceeded):
+	case late && !failed:
 		return 0, 0, transport.ErrWoken
 	case errors.Is(err, io.ErrShortBuffer): // pion keeps it, and what is behind it is never read
 		s.a.fail(errLong)
