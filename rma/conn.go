@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -141,6 +142,9 @@ func newConn(qp *iwarp.QP, s *settings) (*conn, error) {
 	c := &conn{settings: s, qp: qp, cq: qp.RecvCQ(), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{}), again: make(chan struct{}, 1), opened: make(map[uint64]permit)}
 	c.peer.peer, c.peer.known = qp.Peer()
 	if err := c.makeKeys(); err != nil {
+		if c.ending(err) {
+			err = c.lostBy()
+		}
 		return nil, err
 	}
 	if err := c.prepareHello(); err != nil {
@@ -312,6 +316,11 @@ func (c *conn) end(err error) {
 		c.asClient.Ended()
 	}
 	c.cq.Signal() // run ends the QP
+}
+
+// ending reports whether something has failed with err because the QP is ending: why it ends is the error then.
+func (c *conn) ending(err error) bool {
+	return errors.Is(err, net.ErrClosed) && c.qp.State() != iwarp.StateRTS
 }
 
 // lostBy is why the connection has ended, in an error that matches net.ErrClosed. mu is held.

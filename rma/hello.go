@@ -71,7 +71,11 @@ func (c *conn) prepareHello() error {
 // greet posts the first receives, and the HELLO of the initiator. mu is held.
 func (c *conn) greet() {
 	if err := c.receives.grow(2*int(c.mine.Depth) + 16); err != nil {
-		c.end(err)
+		if c.ending(err) {
+			c.reach(broken)
+		} else {
+			c.end(err)
+		}
 		return
 	}
 	if c.hello.Start(c.now, c.initiator, c.settings.hello) {

@@ -3,6 +3,7 @@ package rma
 import (
 	"context"
 	"math"
+	"net"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -202,6 +203,35 @@ func TestRMA_47_NothingIsLeftOfAFailedHello(t *testing.T) {
 			require.ErrorIs(t, w.server.Serve(w.context(), w.qps[1]), errOneCQ)
 		})
 	})
+}
+
+// TestConnectionThatHasEndedTellsWhy, and not that its keys or its queues are wrong.
+func TestConnectionThatHasEndedTellsWhy(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		ended := func(t *testing.T, end func(*iwarp.QP) error) (serve, client error) {
+			w := newPair(t, plan{plain: plain, client: ClientConfig{Insecure: plain}, server: ServerConfig{Insecure: plain}})
+			require.NoError(t, end(w.qps[0]))
+			<-w.qps[1].Done()
+			serve = w.server.Serve(w.context(), w.qps[1])
+			w.wantNothingLeft()
+			_, client = NewClient(w.context(), w.qps[0], &w.plan.client)
+			return serve, client
+		}
+		bubble(t, func(t *testing.T) {
+			serve, client := ended(t, (*iwarp.QP).Close)
+			require.NoError(t, serve, "the peer has ended the connection gracefully")
+			require.Equal(t, errClosed, client)
+		})
+		bubble(t, func(t *testing.T) {
+			serve, client := ended(t, (*iwarp.QP).Terminate)
+			for _, err := range []error{serve, client} {
+				require.ErrorAs(t, err, new(*iwarp.TerminateError))
+				require.ErrorIs(t, err, net.ErrClosed)
+				require.NotErrorIs(t, err, regionkey.ErrNoSecret)
+				require.NotContains(t, err.Error(), "Depths")
+			}
+		})
+	}
 }
 
 // TestConfigurationsAreChecked: an error names the field.

@@ -168,6 +168,9 @@ func (s *Server) Serve(ctx context.Context, qp *iwarp.QP) error {
 	if err != nil {
 		_ = qp.Abort()
 		_ = qp.RecvCQ().Close()
+		if errors.Is(err, errClosed) {
+			return nil // it had ended before, gracefully
+		}
 		return err
 	}
 	return c.serve(ctx)
