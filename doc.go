@@ -225,10 +225,10 @@
 //
 // # Platforms
 //
-// The package runs wherever Go has TCP. It is tested on Linux, and also built for macOS,
-// Windows and FreeBSD. On Linux the package performs its own system calls on a *net.TCPConn,
-// and one epoll set watches the idle connections of an RNIC. On other systems, over TLS, over
-// any other net.Conn, and with the build tag purego on Linux, it calls the methods of the
+// The package runs wherever Go has TCP, except on Plan 9. It is tested on Linux, and also built
+// for macOS, Windows and FreeBSD. On Linux the package performs its own system calls on a
+// *net.TCPConn, and one epoll set watches the idle connections of an RNIC. On other systems, over
+// TLS, over any other net.Conn, and with the build tag purego on Linux, it calls the methods of the
 // net.Conn, which reduces throughput and takes a goroutine for each connection. Network "sctp"
 // requires the SCTP of the Linux kernel and fails with ErrUnsupported elsewhere; "sctp+udp" is
 // SCTP in user space, on every system. CRC32c and large copies use the vector instructions of
