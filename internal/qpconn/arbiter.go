@@ -22,7 +22,8 @@ import "slices"
 //	                    Resume             Busy(reader), StartReader
 //	Busy       any      Come(w)            Busy, w is queued
 //	                    Empty, a waiter    Parked, Park
-//	                    Empty, the reader  Busy(first queued), Grant; or Parked, Park, if it lingers; or Armed, Arm
+//	                    Empty, the reader  Busy(first queued), Grant; or Parked, Park, SweepLater, if it
+//	                                       lingers; or Armed, Arm
 //	                    Stall              Stalled; a waiter is queued in front; after Discard Busy; after Close as Over
 //	                    Over               Over; or, after Discard, Busy(reader), StartReader
 //	           reader   Discarded          Over
