@@ -159,7 +159,7 @@ func TestMPA_64_68_RejectTellsTheReason(t *testing.T) {
 	}
 }
 
-// TestClientKeepsARejectedConnection: it is the caller's (RFC 5044 section 7.1.2).
+// TestMPA_68_ClientKeepsARejectedConnection: it is the caller's (RFC 5044 section 7.1.2).
 func TestMPA_68_ClientKeepsARejectedConnection(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -245,7 +245,7 @@ func TestErrorOfSetupEndsTheSetUp(t *testing.T) {
 	})
 }
 
-// TestFirstMessageFindsItsReceive: what Setup has posted is in place before the peer
+// TestMPA_48_66_FirstMessageFindsItsReceive: what Setup has posted is in place before the peer
 // can send, on both sides.
 func TestMPA_48_66_FirstMessageFindsItsReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {

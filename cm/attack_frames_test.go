@@ -289,7 +289,7 @@ func TestCM_2_6_RequestsThatAreBent(t *testing.T) {
 	})
 }
 
-// TestCM_27_31_ReplayedRequestsOfModeA are refused within the window, after it, and by the
+// TestCM_27_30_31_ReplayedRequestsOfModeA are refused within the window, after it, and by the
 // server once it has restarted.
 func TestCM_27_30_31_ReplayedRequestsOfModeA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -386,7 +386,7 @@ func TestCM_33_NoAnswerIsNoReasonForRevision1(t *testing.T) {
 	}
 }
 
-// TestCM_19_ExpectServerStopsAnotherServer that holds the same key.
+// TestCM_19_34_ExpectServerStopsAnotherServer that holds the same key.
 func TestCM_19_34_ExpectServerStopsAnotherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := errors.New("another server")

@@ -31,6 +31,24 @@ func checkHouse(f *measure.File) []string {
 	return wrong
 }
 
+// testName begins the comment of a test, or of a fuzz target.
+var testName = regexp.MustCompile(`^(Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9_]*`)
+
+// checkTestNames finds tests whose comments name others: the comment was left behind when the test was renamed or moved.
+func checkTestNames(f *measure.File) []string {
+	var wrong []string
+	for _, d := range f.AST.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		if named := testName.FindString(fn.Doc.Text()); named != "" && named != fn.Name.Name {
+			wrong = append(wrong, fmt.Sprintf("%s: the comment of %s names %s", f.Path, fn.Name.Name, named))
+		}
+	}
+	return wrong
+}
+
 // checkCore finds IO, goroutines and clocks in the protocol cores.
 func checkCore(f *measure.File) []string {
 	except, core := cores[f.Package()]
@@ -69,6 +87,7 @@ func TestHouseRules(t *testing.T) {
 	for _, f := range tree(t) {
 		wrong = append(wrong, checkHouse(f)...)
 		wrong = append(wrong, checkCore(f)...)
+		wrong = append(wrong, checkTestNames(f)...)
 	}
 	require.Empty(t, wrong)
 }
@@ -82,9 +101,10 @@ func TestHouseRulesCanFail(t *testing.T) {
 		{"stag/a.go", `package stag; func f() { go f() }`, "starts a goroutine"},
 		{"rdmap/a.go", `package rdmap; import "time"; var t = time.Now`, "uses time.Now"},
 		{"rdmap/a.go", `package rdmap; import clk "time"; func f() { clk.Sleep(1) }`, "uses time.Sleep"},
+		{"a_test.go", "package iwarp\n\n// TestA of something.\nfunc TestB() {}\n", "the comment of TestB names TestA"},
 	} {
 		f := parse(t, c.name, c.src)
-		wrong := append(checkHouse(f), checkCore(f)...)
+		wrong := slices.Concat(checkHouse(f), checkCore(f), checkTestNames(f))
 		require.Len(t, wrong, 1, c.src)
 		require.Contains(t, wrong[0], c.want)
 	}
@@ -96,8 +116,9 @@ func TestHouseRulesLetTheRightOnesPass(t *testing.T) {
 		{"rdmap/a.go", `package rdmap; import "time"; func f(now time.Time, d time.Duration) {}`},
 		{"rdmap/a_test.go", `package rdmap; func f() { go f() }`},
 		{"transport/a.go", `package transport; import _ "net"; func f() { go f() }`},
+		{"a_test.go", "package iwarp\n\n// TestA of something.\nfunc TestA() {}\n\n// Tests have helpers.\nfunc f() {}\n"},
 	} {
 		f := parse(t, c.name, c.src)
-		require.Empty(t, append(checkHouse(f), checkCore(f)...), c.src)
+		require.Empty(t, slices.Concat(checkHouse(f), checkCore(f), checkTestNames(f)), c.src)
 	}
 }

@@ -22,7 +22,7 @@ func (c beatConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	return c.PacketConn.WriteTo(p, to)
 }
 
-// TestOneHeartbeatOfAPacketIsAnswered: a packet has room for two thousand.
+// TestSEC_42_OneHeartbeatOfAPacketIsAnswered: a packet has room for two thousand.
 func TestSEC_42_OneHeartbeatOfAPacketIsAnswered(t *testing.T) {
 	acks := new(atomic.Int64)
 	l, err := Listen(t.Context(), Config{}, "127.0.0.1:0", 1)

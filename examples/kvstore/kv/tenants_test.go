@@ -66,7 +66,6 @@ func TestOnlyReadsAreGranted(t *testing.T) {
 	})
 }
 
-// TestUnknownPeersAreRefused when they connect.
 // TestLogHasTheNameOfATenant, and not its octets as numbers.
 func TestLogHasTheNameOfATenant(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -89,6 +88,7 @@ func TestLogHasTheNameOfATenant(t *testing.T) {
 	})
 }
 
+// TestUnknownPeersAreRefused when they connect.
 func TestUnknownPeersAreRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
