@@ -100,20 +100,28 @@ func (w *workload) check() error {
 		return fmt.Errorf("no network %q: there are tcp, %s", w.Network, strings.Join(sessionNetworks, ", "))
 	case w.Auth != "" && !slices.Contains(authmode.All, w.Auth):
 		return fmt.Errorf("no authentication %q: there are %s", w.Auth, strings.Join(authmode.All, ", "))
-	case w.Network != "" && w.Auth == authmode.TLS:
-		return fmt.Errorf("there is no TLS over %s", w.Network)
-	case w.Network != "" && (w.Markers || !w.CRC):
-		return fmt.Errorf("Markers, and a CRC that can be waived, are those of MPA, which is not there over %s", w.Network)
 	case w.Duplex && (w.Latency || w.Op != opWrite && w.Op != opRead):
 		return fmt.Errorf("no duplex %s: it is for write and read, without latency", w.Op)
 	}
-	if err := w.checkCall(); err != nil {
-		return err
+	for _, part := range []func() error{w.checkCall, w.checkNetwork, w.checkKind, w.checkNumbers} {
+		if err := part(); err != nil {
+			return err
+		}
 	}
-	if err := w.checkKind(); err != nil {
-		return err
+	return nil
+}
+
+// checkNetwork finds what is there over TCP alone.
+func (w *workload) checkNetwork() error {
+	switch {
+	case w.Network == "":
+		return nil
+	case w.Auth == authmode.TLS:
+		return fmt.Errorf("there is no TLS over %s", w.Network)
+	case w.Markers || !w.CRC:
+		return fmt.Errorf("Markers, and a CRC that can be waived, are those of MPA, which is not there over %s", w.Network)
 	}
-	return w.checkNumbers()
+	return nil
 }
 
 // checkKind finds what a kind that answers requests cannot do.
