@@ -30,6 +30,7 @@ import (
 )
 
 func main() {
+	flag.CommandLine = flag.NewFlagSet("nfs", flag.ExitOnError) // "go run" gives the program another name
 	var o options
 	flag.StringVar(&o.listen, "listen", ":20049", "address for NFS over RDMA")
 	flag.StringVar(&o.mount, "mount", ":20048", "address for MOUNT over TCP")
