@@ -57,16 +57,29 @@ func aligned(n int) *[]byte {
 	return &b
 }
 
+// readWithin has read read what of p is within size octets, as io.ReaderAt wants it: a reader that does not know the size,
+// such as that of io.Copy, gets the last octets, and io.EOF behind them.
+func readWithin(size int64, p []byte, off int64, read func(p []byte, off int64) (int, error)) (int, error) {
+	within := p[:min(int64(len(p)), max(size-off, 0))]
+	n, err := read(within, min(off, size))
+	if err == nil && len(within) < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
 // readAt reads whole blocks and copies what was asked for.
 func (d *direct) readAt(p []byte, off int64) (n int, err error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.each(p, off, func(block []byte, at int64, p []byte, skip int) error {
-		if err := d.fill(block, at); err != nil {
-			return err
-		}
-		copy(p, block[skip:])
-		return nil
+	return readWithin(d.size, p, off, func(p []byte, off int64) (int, error) {
+		return d.each(p, off, func(block []byte, at int64, p []byte, skip int) error {
+			if err := d.fill(block, at); err != nil {
+				return err
+			}
+			copy(p, block[skip:])
+			return nil
+		})
 	})
 }
 

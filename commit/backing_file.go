@@ -175,7 +175,7 @@ func (o *opened) close() error {
 // Size is that of the registered region, in octets.
 func (b *File) Size() int64 { return b.size }
 
-// ReadAt reads octets.
+// ReadAt reads octets. Behind the end of the file it is io.EOF.
 func (b *File) ReadAt(p []byte, off int64) (int, error) {
 	b.whole.RLock()
 	defer b.whole.RUnlock()

@@ -88,14 +88,16 @@ func mapFile(sys system, path string, size int64, flags int) (*Mapping, error) {
 // Size is that of the registered region, in octets.
 func (m *Mapping) Size() int64 { return m.size }
 
-// ReadAt copies octets out of the file. Eight aligned ones are loaded at once.
-func (m *Mapping) ReadAt(p []byte, off int64) (n int, err error) {
-	return m.access(len(p), off, func(mem []byte) {
-		if isWord(off, len(p)) {
-			binary.NativeEndian.PutUint64(p, atomic.LoadUint64((*uint64)(unsafe.Pointer(&mem[0]))))
-			return
-		}
-		copy(p, mem)
+// ReadAt copies octets out of the file. Eight aligned ones are loaded at once. Behind Size it is io.EOF.
+func (m *Mapping) ReadAt(p []byte, off int64) (int, error) {
+	return readWithin(m.size, p, off, func(p []byte, off int64) (int, error) {
+		return m.access(len(p), off, func(mem []byte) {
+			if isWord(off, len(p)) {
+				binary.NativeEndian.PutUint64(p, atomic.LoadUint64((*uint64)(unsafe.Pointer(&mem[0]))))
+				return
+			}
+			copy(p, mem)
+		})
 	})
 }
 

@@ -1,7 +1,9 @@
 package commit
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -78,6 +80,34 @@ func TestBackings(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, nil, 0o600))
 			_, err = open(path, 0)
 			require.Error(t, err, "an empty one cannot be registered")
+		})
+	}
+}
+
+// TestBackingsAreReaders: a program that copies one to its end gets the last octets, too, however long its buffer is.
+func TestBackingsAreReaders(t *testing.T) {
+	for what, open := range backings(t) {
+		t.Run(what, func(t *testing.T) {
+			b, err := open(filepath.Join(t.TempDir(), "data"), 4<<10)
+			require.NoError(t, err)
+			content := bytes.Repeat([]byte("0123456789abcdef"), 256)
+			_, err = b.WriteAt(content, 0)
+			require.NoError(t, err)
+			got, err := io.ReadAll(io.NewSectionReader(b, 1, 1<<40))
+			require.NoError(t, err)
+			require.Equal(t, content[1:], got)
+			for _, part := range []struct {
+				off     int64
+				n, want int
+				err     error
+			}{{4<<10 - 3, 8, 3, io.EOF}, {4 << 10, 1, 0, io.EOF}, {4<<10 + 1, 1, 0, io.EOF}, {4<<10 + 1, 0, 0, nil}, {4<<10 - 8, 8, 8, nil}} {
+				p := make([]byte, part.n)
+				n, err := b.ReadAt(p, part.off)
+				require.Equal(t, part.err, err, "%d octets at %d", part.n, part.off)
+				require.Equal(t, part.want, n)
+				require.Equal(t, content[min(part.off, 4<<10):][:n], p[:n])
+			}
+			require.NoError(t, b.Close())
 		})
 	}
 }

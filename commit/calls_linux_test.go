@@ -416,11 +416,11 @@ func TestCMT_16_DirectMovesWholeBlocks(t *testing.T) {
 		off int64
 		n   int
 	}{{-1, 1}, {4 << 20, 1}, {4<<20 - 1, 2}, {4<<20 + 1, 0}} {
-		_, err = f.ReadAt(make([]byte, part.n), part.off)
-		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		_, err = f.WriteAt(make([]byte, part.n), part.off)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	}
+	_, err = f.ReadAt(make([]byte, 1), -1)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	r.fails(nil)
 	require.NoError(t, os.Truncate(path, 4096))
 	_, err = f.ReadAt(make([]byte, 8), 8192)
