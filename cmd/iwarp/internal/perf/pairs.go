@@ -32,21 +32,22 @@ func (p pairing) compare(r *remote, subject workload, baseline *workload) ([]pai
 
 // alternate runs two arms in turn; b may be nil.
 func (p pairing) alternate(a, b *arm) ([]pair, error) {
-	pairs := make([]pair, p.pairs)
-	for i := range pairs {
+	var pairs []pair // there is no memory for as many as a flag can ask for
+	for i := range p.pairs {
 		if p.begin != nil {
 			p.begin(i)
 		}
+		var one pair
 		var err error
-		if pairs[i].subject, err = a.run(); err != nil {
+		if one.subject, err = a.run(); err != nil {
 			return nil, err
 		}
-		if b == nil {
-			continue
+		if b != nil {
+			if one.baseline, err = b.run(); err != nil {
+				return nil, err
+			}
 		}
-		if pairs[i].baseline, err = b.run(); err != nil {
-			return nil, err
-		}
+		pairs = append(pairs, one)
 	}
 	return pairs, nil
 }

@@ -57,17 +57,19 @@ func (c *scrapeCase) measure(p pairing, r *remote, cc string) (rows []row, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, mine.Close()) }()
-	pairs := make([]pair, p.pairs)
-	for i := range pairs {
+	var pairs []pair
+	for i := range p.pairs {
 		if p.begin != nil {
 			p.begin(i)
 		}
-		if pairs[i].subject, err = c.run(a, mine); err != nil {
+		var one pair
+		if one.subject, err = c.run(a, mine); err != nil {
 			return nil, err
 		}
-		if pairs[i].baseline, err = a.run(); err != nil {
+		if one.baseline, err = a.run(); err != nil {
 			return nil, err
 		}
+		pairs = append(pairs, one)
 	}
 	return []row{summarize(c.goal.name, c.goal.metric, unscraped, pairs)}, nil
 }
