@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"syscall"
 )
 
@@ -44,5 +45,22 @@ func (c *Conn) opError(op string, err error) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // io.EOF is never wrapped here
 		return err
 	}
-	return &net.OpError{Op: op, Net: "rsocket", Source: c.local, Addr: c.remote, Err: err}
+	return &net.OpError{Op: op, Net: "rsocket", Source: c.local, Addr: c.remote, Err: tellsTimeout(err)}
+}
+
+// A timeoutError is one for which net.OpError.Timeout reports true. That looks at the error itself, and at nothing that it wraps.
+type timeoutError struct{ error }
+
+func (e timeoutError) Unwrap() error { return e.error }
+func (timeoutError) Timeout() bool   { return true }
+
+// tellsTimeout is err as net.OpError.Timeout wants it: of a deadline, and of a peer that does not answer any more, it tells.
+func tellsTimeout(err error) error {
+	if err == os.ErrDeadlineExceeded { //nolint:errorlint // it tells itself, and also that it is temporary
+		return err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT) {
+		return timeoutError{err}
+	}
+	return err
 }

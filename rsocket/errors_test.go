@@ -1,0 +1,39 @@
+package rsocket
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestErrorsTellTimeouts as those of TCP do: where a deadline is over, and where the peer does not answer any more.
+func TestErrorsTellTimeouts(t *testing.T) {
+	gone := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ETIMEDOUT)}
+	for _, c := range []struct {
+		err, is error
+		timeout bool
+	}{
+		{os.ErrDeadlineExceeded, os.ErrDeadlineExceeded, true},
+		{notTaken(os.ErrDeadlineExceeded), os.ErrDeadlineExceeded, true},
+		{endOf(fmt.Errorf("iwarp: connection lost: %w: %w", net.ErrClosed, gone)), syscall.ETIMEDOUT, true},
+		{endOf(fmt.Errorf("iwarp: connection lost: %w: %w", net.ErrClosed, syscall.ECONNRESET)), syscall.ECONNRESET, false},
+		{errReset, syscall.ECONNRESET, false},
+		{net.ErrClosed, net.ErrClosed, false},
+		{io.ErrUnexpectedEOF, io.ErrUnexpectedEOF, false},
+	} {
+		err := new(Conn).opError("read", c.err)
+		require.ErrorIs(t, err, c.is)
+		require.Equal(t, c.is == net.ErrClosed, errors.Is(err, net.ErrClosed), "%v", err)
+		var told net.Error
+		require.ErrorAs(t, err, &told)
+		require.Equal(t, c.timeout, told.Timeout(), "%v", err)
+	}
+	err := new(Conn).opError("read", os.ErrDeadlineExceeded)
+	require.Equal(t, os.ErrDeadlineExceeded, err.(*net.OpError).Err, "package tls asks it whether it is temporary") //nolint:errorlint // it is one
+}
