@@ -51,6 +51,10 @@ func Accept(ctx context.Context, r *iwarp.RNIC, cr *iwarp.ConnRequest, cfg *Conf
 
 // Dialer returns a function that dials, such as those that http.Transport.DialContext and
 // grpc.WithContextDialer take.
+//
+// An http.Transport closes a connection before a request returns whose context has ended, and an http.Server closes idle
+// ones in turn. Where a peer does not answer any more each such [Conn.Close] takes the CloseTimeout of the RNIC, and
+// up to five seconds more if the peer has not taken what was written: choose a short iwarp.Config.CloseTimeout for them.
 func Dialer(r *iwarp.RNIC, cfg *Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := Dial(ctx, r, network, addr, cfg)
