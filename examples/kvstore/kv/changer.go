@@ -68,13 +68,25 @@ func (g *changer) do(ctx context.Context, q *request) error {
 		_ = a.qp.Abort()
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+	return w.await(ctx, a.ended)
+}
+
+// await waits for the answer. One that is there counts, whatever else has ended since: a primary that closes answers first.
+func (w waiter) await(ctx context.Context, ended <-chan struct{}) error {
+	var err error
 	select {
 	case s := <-w.ended:
 		return s.err()
-	case <-a.ended:
-		return fmt.Errorf("%w: the connection to the primary has ended", ErrUncertain)
+	case <-ended:
+		err = errors.New("the connection to the primary has ended")
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrUncertain, ctx.Err())
+		err = ctx.Err()
+	}
+	select {
+	case s := <-w.ended:
+		return s.err()
+	default:
+		return fmt.Errorf("%w: %w", ErrUncertain, err)
 	}
 }
 
