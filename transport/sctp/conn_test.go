@@ -327,3 +327,21 @@ func TestSCTP_31_ClosedSessionWhosePeerStillSends(t *testing.T) {
 		f.wantReleased(t, true)
 	})
 }
+
+// TestSCTP_5_22_OtherProtocolsWithinASession: a message with another payload protocol identifier ends the session, although
+// its number is that of the next segment.
+func TestSCTP_5_22_OtherProtocolsWithinASession(t *testing.T) {
+	for _, ppid := range []uint32{0, PPIDSegment - 1, PPIDControl + 1, PPIDSegment << 24} {
+		synctest.Test(t, func(t *testing.T) {
+			c, f := active(t)
+			f.in <- sentMessage{ppid, octets("0001 41")}
+			p := &placertest.Collector{Want: 1}
+			err := placertest.Receive(c, p)
+			require.ErrorAs(t, err, new(*ViolationError), "%d", ppid)
+			require.Empty(t, p.Seqs, "%d", ppid)
+			c.Abort(err)
+			f.wantSent(t, "17 0001 0004")
+			close(f.lost)
+		})
+	}
+}
