@@ -269,6 +269,30 @@ func TestMPA_56_RejectBitOfARequestIsIgnored(t *testing.T) {
 	})
 }
 
+// TestMPA_56_RejectBitIsTheVerdict of a Reply, and is not in a Request, whatever the Frame says.
+func TestMPA_56_RejectBitIsTheVerdict(t *testing.T) {
+	for _, rejects := range []bool{false, true} {
+		f := Frame{CRC: true, Reject: rejects, Revision: 1}
+		reply, request := f.AppendReply(nil), f.AppendRequest(nil)
+		require.Equal(t, rejects, reply[16]&0x20 != 0)
+		require.Zero(t, request[16]&0x20, "R is sent as 0")
+		got, _, err := ParseReplyHeader(reply)
+		require.NoError(t, err)
+		require.Equal(t, rejects, got.Reject)
+		request[16] |= 0x20
+		got, _, err = ParseRequestHeader(request)
+		require.NoError(t, err)
+		require.False(t, got.Reject, "and ignored")
+	}
+	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
+		p.send(unhex(t, keyReq+"40010000"))
+		r, err := ReadRequest(t.Context(), s)
+		require.NoError(t, err)
+		require.NoError(t, r.Reject(t.Context(), -1, -1, nil))
+		p.want("a Reply that rejects", unhex(t, keyRep+"60010000"))
+	})
+}
+
 func TestMPA_57_ReservedBitsAreSentAsZeroAndIgnored(t *testing.T) {
 	for _, rev := range []byte{1, 2} {
 		for bit := byte(1); bit <= 0x10; bit <<= 1 {
