@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"syscall"
@@ -180,6 +181,28 @@ func TestNVME_30_TheLongestRequest(t *testing.T) {
 			require.EqualValues(t, big, after.RDMAWrite.Octets-before.RDMAWrite.Octets)
 		})
 	}
+}
+
+// TestNVME_73_CompareLooksAtEachOctet of a command, however long it is, and changes nothing.
+func TestNVME_73_CompareLooksAtEachOctet(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		w := newWorld(t, "pipe", nil, nil)
+		q := newHost(t, w.addr).connect(1).io[0]
+		const n = 2*compareSize + lba
+		p, got := pattern(n, 1), make([]byte, n)
+		compare := func(with []byte) capsule.Status {
+			return q.do(rw(capsule.OpCompare, 1, n/lba, q.readable(with))).Status
+		}
+		require.Equal(t, capsule.Success, q.write(1, p).Status)
+		require.Equal(t, capsule.Success, compare(p))
+		for _, at := range []int{0, lba, compareSize - 1, compareSize, 2 * compareSize, n - 1} {
+			other := bytes.Clone(p)
+			other[at] ^= 1
+			require.Equal(t, capsule.StatusCompareFailure, compare(other), "octet %d", at)
+		}
+		require.Equal(t, capsule.Success, q.read(1, got).Status)
+		require.Equal(t, p, got)
+	})
 }
 
 // TestNVME_31_BuffersOfData: they are in use until the response has gone, which a host can delay.
