@@ -174,6 +174,14 @@ func TestRMA_2_BodiesThatAreRefused(t *testing.T) {
 		change(msg)
 		require.NoError(t, parseIn(fresh(Type(msg[1])), msg, Suite0))
 	}
+	// What suite 0 alone has not: nothing would hide the key.
+	for at := 48; at < 80; at++ {
+		msg := sampleOf(t, "REKEY_REQ").build(k, Suite0)
+		clear(msg[48:80])
+		require.NoError(t, parseIn(fresh(TypeRekeyReq), msg, Suite0))
+		msg[at] = 1
+		require.ErrorContains(t, parseIn(fresh(TypeRekeyReq), msg, Suite0), "a secret, in suite 0")
+	}
 }
 
 func TestRMA_2_ReservedOctets(t *testing.T) {
