@@ -51,7 +51,7 @@ func TestRDMAP_58_59_61_63_64_65_REG_12_14_TerminateOnTheWire(t *testing.T) {
 	require.EqualValues(t, []uint8{1, 2, 5}, []uint8{transport.DDPTooLong.Layer(), transport.DDPTooLong.Type(), transport.DDPTooLong.Code()})
 }
 
-func TestRDMAP_66_68_RDMAHeaderOfReadRequests(t *testing.T) {
+func TestRDMAP_66_68_REG_13_RDMAHeaderOfReadRequests(t *testing.T) {
 	c := converse(t, nil)
 	request := ReadRequest{Sink: RemoteAddr{1, 2}, Size: 3, Src: RemoteAddr{4, 5}}
 	err := c.fault("a Read of an unknown STag", transport.RDMAPInvalidSTag, readRequestOf(1, request))
@@ -81,6 +81,7 @@ func TestRDMAP_60_67_77_REG_13_WhatATerminateTellsOfACause(t *testing.T) {
 		"one of DDP has":                     {report(transport.DDPLocalCatastrophic), blaming(transport.DDPLocalCatastrophic, segment)},
 		"an operation error has":             {report(transport.RDMAPOpcode), blaming(transport.RDMAPOpcode, segment)},
 		"an error of the LLP has not":        {&transport.Fault{Code: transport.MPACRC}, bare(transport.MPACRC)},
+		"nor if it is about a segment":       {report(transport.MPACRC), bare(transport.MPACRC)},
 		"nor one of an unknown kind":         {errors.New("?"), bare(transport.RDMAPStreamCatastrophic)},
 		"nor one of a segment without": {
 			&ddp.SegmentError{Fault: &transport.Fault{Code: transport.DDPLocalCatastrophic}, Len: 3}, bare(transport.DDPLocalCatastrophic),
