@@ -489,3 +489,37 @@ func TestEndOfTheRNICEndsAnAuthentication(t *testing.T) {
 		}
 	}
 }
+
+// TestCM_44_OctetsBehindTheFirstMessage are those of a connection without an Authenticator; only the numbers of Sends begin
+// behind that of the first message.
+func TestCM_44_OctetsBehindTheFirstMessage(t *testing.T) {
+	const first = 5
+	for _, auth := range []iwarp.Authenticator{nil, &mockAuth{first: first}} {
+		bubble(t, func(t *testing.T) {
+			k := newTalk(t, iwarp.QPConfig{Auth: auth}, nil)
+			msn, next := "00000001", "00000002"
+			if auth != nil {
+				k.p.WantSegment("the first message", "41 43 00000000 00000000 00000001 00000000", make([]byte, first)...)
+				msn, next = "00000002", "00000003"
+			}
+			fillRandom(k.mem[:20])
+			there := iwarp.RemoteBuffer{STag: 0x11223344, TO: 0x1000, Len: 20}
+			k.posts(
+				iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: k.at(0, 20), Remote: there},
+				iwarp.SendWR{Op: iwarp.OpRDMARead, Local: k.at(100, 20), Remote: there},
+				iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Solicited, Local: k.at(0, 20)},
+				iwarp.SendWR{Op: iwarp.OpSendInvalidate, Local: k.at(0, 1), Invalidate: 0x11223344},
+				iwarp.SendWR{Op: iwarp.OpFetchAdd, Remote: there.Slice(0, 8), Add: 3},
+			)
+			k.p.WantSegment("a Write", "c1 40 11223344 0000000000001000", k.mem[:20]...)
+			sink := rdmap.RemoteAddr{STag: k.mr.STag(), TO: 100}
+			k.p.WantSegment("a Read Request", "41 41 00000000 00000001 00000001 00000000",
+				rdmap.ReadRequest{Sink: sink, Size: 20, Src: rdmap.RemoteAddr{STag: there.STag, TO: there.TO}}.Append(nil)...)
+			k.p.WantSegment("a Send", "41 45 00000000 00000000 "+msn+" 00000000", k.mem[:20]...)
+			k.p.WantSegment("the next Send", "41 44 11223344 00000000 "+next+" 00000000", k.mem[0])
+			k.p.WantSegment("an Atomic Request", "41 4a 00000000 00000001 00000002 00000000", rdmap.AtomicRequest{
+				Op: rdmap.FetchAdd, ID: 2, At: rdmap.RemoteAddr{STag: there.STag, TO: there.TO}, Data: 3,
+			}.Append(nil)...)
+		})
+	}
+}
