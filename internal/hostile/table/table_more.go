@@ -19,7 +19,10 @@ var more = []attack{
 	{
 		"ATK-41", "giant lengths", "", "Reads of 2^32-1 octets, chunks of 4 GiB, Private Data of 65,535",
 		"refused before anything is allocated for them",
-		[]string{"rpcrdma.TestRPR_18_HugeReplyChunk", "mpa.TestMPA_51_58_59_63_71_76_81_83_MalformedRequestClosesTheConnection", "rpcrdma/internal/plan.TestRPR_18_LengthOfAChunk"},
+		[]string{
+			"rdmap.TestRDMAP_33_69_84_91_92_93_94_95_96_InvalidRequestIsRefused", "rpcrdma.TestRPR_18_HugeReplyChunk",
+			"mpa.TestMPA_51_58_59_63_71_76_81_83_MalformedRequestClosesTheConnection", "rpcrdma/internal/plan.TestRPR_18_LengthOfAChunk",
+		},
 		[]string{"MPA-59a", "RPR-18d"},
 	},
 	{
