@@ -213,6 +213,25 @@ func TestCMT_49_58_Negotiation(t *testing.T) {
 	require.ErrorContains(t, err, "MaxRegions")
 }
 
+// TestCMT_49_OfferOnTheWire is sent in front of the private data if it is asked for, and only then.
+func TestCMT_49_OfferOnTheWire(t *testing.T) {
+	const depths = " 8010 c010 "
+	for want, o := range map[string]*iwarp.CommitOptions{
+		"50 02 0006" + depths + "6869":                                            {MaxRegions: 8},
+		"50 02 001a" + depths + "636f6d6d69742d303000 0008 0000000000001234 6869": {Negotiate: true, MaxRegions: 8, MaxOctets: 0x1234},
+	} {
+		bubble(t, func(t *testing.T) {
+			s := newSide(t, nil)
+			_, err := s.rnic.Dial(testContext(t), "pipe", wiretest.Serve(t, func(p *wiretest.Peer) {
+				p.WantRequest(want)
+				p.Reply("60 01 0000")
+				p.WantEOF("Dial closes what is rejected")
+			}), &iwarp.QPConfig{PD: s.pd, Commit: o, PrivateData: []byte("hi")})
+			require.ErrorIs(t, err, iwarp.ErrRejected)
+		})
+	}
+}
+
 func TestCMT_12_50_ProbingAPeerThatDoesNotKnowCommit(t *testing.T) {
 	client, server := connect(t, pairConfig{client: committing})
 	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, nil)
