@@ -75,9 +75,11 @@ const pageSize = 4096
 type pages [][]byte
 
 func (p pages) Size() int64 { return int64(len(p)) * pageSize }
+
 func (p pages) ReadAt(b []byte, off int64) (int, error) {
 	return p.move(b, off, func(page, b []byte) int { return copy(b, page) })
 }
+
 func (p pages) WriteAt(b []byte, off int64) (int, error) {
 	return p.move(b, off, func(page, b []byte) int { return copy(page, b) })
 }

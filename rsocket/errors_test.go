@@ -29,7 +29,7 @@ func TestErrorsTellTimeouts(t *testing.T) {
 	} {
 		err := new(Conn).opError("read", c.err)
 		require.ErrorIs(t, err, c.is)
-		require.Equal(t, c.is == net.ErrClosed, errors.Is(err, net.ErrClosed), "%v", err)
+		require.Equal(t, errors.Is(c.is, net.ErrClosed), errors.Is(err, net.ErrClosed), "%v", err)
 		var told net.Error
 		require.ErrorAs(t, err, &told)
 		require.Equal(t, c.timeout, told.Timeout(), "%v", err)

@@ -298,7 +298,7 @@ func (r *Replica) Err() error {
 // fail ends the work of a replica whose durable file or memory cannot be right any more. What Close has cut short is no failure.
 func (r *Replica) fail(err error) {
 	r.mu.Lock()
-	first := r.err == nil && !(r.closed && errors.Is(err, context.Canceled))
+	first := r.err == nil && (!r.closed || !errors.Is(err, context.Canceled))
 	if first {
 		r.err = err
 		close(r.failed)

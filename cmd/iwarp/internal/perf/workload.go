@@ -119,7 +119,7 @@ func (w *workload) checkNetwork() error {
 	case w.Auth == authmode.TLS:
 		return fmt.Errorf("there is no TLS over %s", w.Network)
 	case w.Markers || !w.CRC:
-		return fmt.Errorf("Markers, and a CRC that can be waived, are those of MPA, which is not there over %s", w.Network)
+		return fmt.Errorf("no MPA over %s, which has the Markers, and the CRC that can be waived", w.Network)
 	}
 	return nil
 }
