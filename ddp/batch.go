@@ -65,9 +65,7 @@ func (s *Stream) placeBatch(q *untaggedQueue, h *UntaggedHeader, u []byte, batch
 		}
 		s.lens[n] = uint32(len(payload))
 		n++
-		if u = batch.Next(); u == nil {
-			break
-		}
+		u = batch.Next() // nil: it is like nothing
 	}
 	pinned.unpin()
 	return n, u

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -164,14 +163,13 @@ func (i *invalidating) Next() []byte {
 
 func TestDDP_81_ValidityCanBeRevokedInABatch(t *testing.T) {
 	c, r, mem := conversesInBatches(t, 3)
-	revoked := make(chan error, 1)
 	batch := &invalidating{arrivals: arrivals{whole(2, "b"), whole(3, "c")}, revoke: func() {
-		go func() { revoked <- c.table.Invalidate(t.Context(), r) }()
-		require.Eventually(t, func() bool { return !r.Valid() }, 10*time.Second, time.Millisecond)
+		require.ErrorIs(t, c.table.Invalidate(done(t), r), context.Canceled, "the region is pinned")
+		require.False(t, r.Valid())
 	}}
 	n, rest, err := c.s.Take(0, whole(1, "a"), batch)
 	require.NoError(t, err)
-	require.NoError(t, <-revoked, "the batch has unpinned the region")
+	require.NoError(t, c.table.Invalidate(done(t), r), "the batch has unpinned the region")
 	require.Equal(t, 2, n)
 	require.Equal(t, whole(3, "c"), rest)
 	require.Equal(t, "a\x00\x00\x00\x00\x00\x00\x00b\x00\x00\x00\x00\x00\x00\x00\x00", string(mem[:17]), "what comes after is not placed")
@@ -211,6 +209,32 @@ func TestBatchUnpinsEveryRegion(t *testing.T) {
 	for _, to := range []*stag.Region{r, other} {
 		require.NoError(t, c.table.Invalidate(done(t), to), "nothing is pinned")
 	}
+}
+
+// TestBatchUnpinsOnceBeforeARegionThatIsInvalid.
+func TestBatchUnpinsOnceBeforeARegionThatIsInvalid(t *testing.T) {
+	c, r, _ := conversesInBatches(t, 1)
+	revoked, _ := c.region(8, nil)
+	require.NoError(t, c.table.Invalidate(t.Context(), revoked))
+	c.queues[0].bufs = append(c.queues[0].bufs, []stag.Span{{Region: revoked, Len: 8}})
+	require.ErrorIs(t, c.together(whole(1, "a"), whole(2, "b")), stag.ErrInvalid)
+	c.wantDelivered("the first", "batch qn=0 msn=1 lens=[1]")
+	require.NoError(t, c.table.Invalidate(done(t), r), "its region has no pin, and not one too few")
+}
+
+// TestMidMessage: only the last segment counts, whether it came in a batch or not.
+func TestMidMessage(t *testing.T) {
+	c, r, _ := conversesInBatches(t, 3)
+	require.False(t, c.s.MidMessage(), "nothing has come")
+	require.NoError(t, c.together(untagged(false, 0, 1, 0, []byte("a"))))
+	require.True(t, c.s.MidMessage())
+	require.NoError(t, c.together(untagged(true, 0, 1, 1, []byte("b"))))
+	require.False(t, c.s.MidMessage())
+	require.NoError(t, c.together(tagged(false, r.STag(), 0x1000, []byte("w"))))
+	require.True(t, c.s.MidMessage())
+	require.NoError(t, c.together(whole(2, "c"), whole(3, "d")))
+	c.wantDelivered("two at once", "qn=0 msn=1 len=2 ulp=43/00000000", "batch qn=0 msn=2 lens=[1 1]")
+	require.False(t, c.s.MidMessage())
 }
 
 // TestPlacementsOfABatchAreTold: as those of single messages are, also where the region is not durable.

@@ -49,3 +49,16 @@ func TestCM_22_GuardedStreamPlacesNothingBeforeItsTurn(t *testing.T) {
 	require.Equal(t, "second", string(theirs[:6]))
 	require.Equal(t, 1, c.asked)
 }
+
+// TestUnguardedStreamPlacesAheadOfItsTurn: as one does that never had a guard.
+func TestUnguardedStreamPlacesAheadOfItsTurn(t *testing.T) {
+	c := converse(t, 8)
+	r, mem := c.region(16, nil)
+	c.bind(0)
+	d := &doorkeeper{conversation: c, scriptQueue: &scriptQueue{c: c}}
+	d.bufs = append(d.bufs, plain(make([]byte, 8)))
+	c.s.Guard(d, 0, d)
+	require.NoError(t, c.s.Segment(0, untagged(true, 0, 1, 0, []byte("first"))))
+	require.NoError(t, c.s.Segment(2, tagged(true, r.STag(), 0x1000, []byte("early"))))
+	require.Equal(t, "early", string(mem[:5]))
+}

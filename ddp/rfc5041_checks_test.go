@@ -107,19 +107,23 @@ func TestDDP_67_68_OffsetAndEndMustBeInTheBuffer(t *testing.T) {
 		{"sum beyond 32 bits", math.MaxUint32, 2, transport.DDPOffset},
 		{"empty with the largest MO", math.MaxUint32, 0, transport.DDPOffset},
 	} {
+		if at.want != 0 {
+			for _, last := range []bool{false, true} {
+				c := converse(t, 0)
+				buf := make([]byte, 120)
+				c.post(0, buf[10:40], buf[40:110])
+				c.wantFault(at.that, at.want, untagged(last, 0, 1, at.mo, octets(at.n)))
+				require.Equal(t, make([]byte, 120), buf, "%s: nothing is placed", at.that)
+			}
+			continue
+		}
 		c := converse(t, 0)
 		buf := make([]byte, 120)
 		c.post(0, buf[10:40], buf[40:110])
-		segment := untagged(true, 0, 1, at.mo, octets(at.n))
-		if at.want == 0 {
-			c.sends("what is before", untagged(false, 0, 1, 0, make([]byte, at.mo)))
-			c.sends(at.that, segment)
-			require.Len(t, c.delivered, 1, at.that)
-			require.Equal(t, octets(at.n), append([]byte{}, buf[10+at.mo:][:at.n]...), at.that)
-			continue
-		}
-		c.wantFault(at.that, at.want, segment)
-		require.Equal(t, make([]byte, 120), buf, "%s: nothing is placed", at.that)
+		c.sends("what is before", untagged(false, 0, 1, 0, make([]byte, at.mo)))
+		c.sends(at.that, untagged(true, 0, 1, at.mo, octets(at.n)))
+		require.Len(t, c.delivered, 1, at.that)
+		require.Equal(t, octets(at.n), append([]byte{}, buf[10+at.mo:][:at.n]...), at.that)
 	}
 }
 

@@ -173,15 +173,21 @@ func TestDDP_25_26_27_30_UntaggedHeaderInEverySegment(t *testing.T) {
 
 	var s Sender
 	const qn = 0x11223344
-	l := &scriptLLP{mulpdu: 1500}
+	l := &scriptLLP{mulpdu: 118, capacity: 5}
+	emit(t, &s, l, &Message{RsvdULP: 0x44, RsvdULPWord: 0xdeadbe01, QN: 9, MSN: 77, Source: plain(octets(250))})
 	s.queue(qn).next = 0x55667788
 	w := s.SegmentSender(l, qn)
-	for i := range 2 {
+	for i := range 3 {
 		msn, ok := w.Emit(0x44, &plain(octets(9))[0], false)
+		if i == 2 {
+			require.False(t, ok, "the batch is full")
+			require.Equal(t, MSN(0x55667788+2), s.NextMSN(qn), "and no MSN is used up")
+			break
+		}
 		require.True(t, ok)
-		h, err := ParseUntagged(l.sent[i])
+		h, err := ParseUntagged(l.sent[3+i])
 		require.NoError(t, err)
-		require.Equal(t, UntaggedHeader{Last: true, RsvdULP: 0x44, QN: qn, MSN: 0x55667788 + MSN(i)}, h, "so does a message of one segment")
+		require.Equal(t, UntaggedHeader{Last: true, RsvdULP: 0x44, QN: qn, MSN: 0x55667788 + MSN(i)}, h, "so does a message of one segment, behind one of several")
 		require.Equal(t, h.MSN, msn)
 	}
 	w.Done()
