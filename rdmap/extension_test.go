@@ -180,6 +180,35 @@ func TestExtensionResponseOutOfTurn(t *testing.T) {
 	c.wantFault("the extension's response is due", transport.RDMAPOpcode, tagged(OpReadResponse, true, RemoteAddr{}, ""))
 }
 
+// TestExtensionOpcodesBelongToTheirQueues: an extension opens QN 1 and QN 3 for its own opcodes alone.
+func TestExtensionOpcodesBelongToTheirQueues(t *testing.T) {
+	for what, segment := range map[string][]byte{
+		"the response on QN 0":   untagged(opEchoed, QNSend, 1, "x"),
+		"the response on QN 1":   untagged(opEchoed, QNRequest, 1, "x"),
+		"the response on QN 2":   untagged(opEchoed, QNTerminate, 1, "x"),
+		"the request on QN 0":    untagged(opEcho, QNSend, 1, "x"),
+		"the request on QN 2":    untagged(opEcho, QNTerminate, 1, "x"),
+		"the request on QN 3":    untagged(opEcho, QNResponse, 1, "x"),
+		"another opcode on QN 1": untagged(0xd, QNRequest, 1, "x"),
+		"another opcode on QN 3": untagged(0xd, QNResponse, 1, "x"),
+		"a Send on QN 1":         untagged(OpSend, QNRequest, 1, "x"),
+		"the request, tagged":    tagged(opEcho, true, target, "x"),
+		"the response, tagged":   tagged(opEchoed, true, target, "x"),
+	} {
+		t.Run(what, func(t *testing.T) {
+			e := newEcho()
+			c := echoing(t, e)
+			mem := c.receive(64)
+			c.post(e.request(1, "x"))
+			require.NoError(t, c.flush())
+			c.llp.sent = nil
+			c.wantRefused("it is unexpected", segment, blaming(transport.RDMAPOpcode, segment))
+			require.Equal(t, make([]byte, 64), mem, "nothing was placed")
+			require.Empty(t, e.open, "nothing was served")
+		})
+	}
+}
+
 func TestExtensionRefusesAResponse(t *testing.T) {
 	e := newEcho()
 	e.Accept = func(r *Request) error {
