@@ -114,6 +114,25 @@ func wantAtomic(t *testing.T, table *Table, regions []*Region, local *uint64) ui
 	return each * workers
 }
 
+// TestEXT_48_UpdateBeginsAgainWhenTheHostHasWritten: between its look at the value and its change.
+func TestEXT_48_UpdateBeginsAgainWhenTheHostHasWritten(t *testing.T) {
+	table := NewTable()
+	mem := make([]byte, 8)
+	word := (*uint64)(unsafe.Pointer(&mem[0]))
+	r, err := table.Register(mem, Options{Access: LocalWrite | RemoteAtomic})
+	require.NoError(t, err)
+	asked := 0
+	old, err := table.Update(r, 0, func(v uint64) uint64 {
+		if asked++; asked == 1 {
+			atomic.StoreUint64(word, 40)
+		}
+		return v + 2
+	})
+	require.NoError(t, err)
+	require.Equal(t, uint64(40), old)
+	require.Equal(t, uint64(42), *word)
+}
+
 func TestEXT_48_49_UpdatesDoNotInterleave(t *testing.T) {
 	table := NewTable()
 	mem := make([]byte, 32)
