@@ -164,6 +164,18 @@ func TestSpansOutsideTheirMemory(t *testing.T) {
 	}
 }
 
+func TestWhatIsPlacedNowhereIsThrownAway(t *testing.T) {
+	mem := make([]byte, 2)
+	spans := []Span{{Mem: mem, Len: 1}, {Len: 4}, {Mem: mem[1:], Len: 1}}
+	require.NoError(t, PlaceAt(spans, 0, []byte("a....b")))
+	require.Equal(t, "ab", string(mem))
+	require.NoError(t, PlaceAt(spans[1:2], 1, []byte("..")))
+	require.ErrorIs(t, PlaceAt(spans[1:2], 3, []byte("..")), ErrBounds)
+	require.ErrorIs(t, ReadAt(spans, make([]byte, 6), 0), ErrBounds, "nothing can be read from there")
+	_, ok := Gather(nil, spans, 0, 6)
+	require.False(t, ok)
+}
+
 func TestPlaceAtMissesAnInvalidatedRegion(t *testing.T) {
 	spans, table, region := testSpans(t, nil)
 	before := slices.Clone(region.Bytes(0, 16))

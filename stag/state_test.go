@@ -124,6 +124,23 @@ func TestCloseWaitsForHolds(t *testing.T) {
 	})
 }
 
+// TestResponsesAreTakenWhileARegionIsBeingClosed: the Reads that were posted before hold it.
+func TestResponsesAreTakenWhileARegionIsBeingClosed(t *testing.T) {
+	p := newPeer(t)
+	r := p.register(8, everyRight, 0)
+	r.Hold()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, p.table.Close(ctx, r), context.Canceled)
+	require.Equal(t, None, p.try(r.STag(), LocalWrite, 0, 8), "the response to a Read of this side")
+	for _, want := range []Access{RemoteWrite, RemoteRead, RemoteAtomic} {
+		require.Equal(t, InvalidSTag, p.try(r.STag(), want, 0, 8), "%v is of the peer", want)
+	}
+	r.Release()
+	p.close(r)
+	require.Equal(t, InvalidSTag, p.try(r.STag(), LocalWrite, 0, 8))
+}
+
 func TestFailedPinsLeaveNoTrace(t *testing.T) {
 	p := newPeer(t)
 	r := p.register(8, everyRight, 0)
