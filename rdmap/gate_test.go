@@ -99,6 +99,7 @@ func (g *guarded) intruders() map[string][]byte {
 		"an empty Send":                  untagged(OpSend, QNSend, 1, ""),
 		"the message, but as the second": untagged(OpSend, QNSend, 2, pass),
 		"the message, but for QN 1":      untagged(OpSend, QNRequest, 1, pass),
+		"the message, but for QN 2":      untagged(OpSend, QNTerminate, 1, pass),
 		"the first half of the message":  part(0, false, pass[:5]),
 		"the second half of the message": part(5, true, pass[5:]),
 		"the message, an octet further":  part(1, true, pass),

@@ -1,6 +1,7 @@
 package rdmap
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -55,6 +56,45 @@ func TestVERBS_15_63_RegisterAndBindAreInForceForTheNextRequest(t *testing.T) {
 	c.sends("the Response", tagged(OpReadResponse, true, RemoteAddr{}, ""))
 	c.wantDone("all complete", "1 success", "2 success", "3 success", "4 success")
 	require.Equal(t, 1, c.s.Windows().Len())
+}
+
+// TestVERBS_23_CloseWaitsForTheRequestThatEnables: also while that waits for its turn.
+func TestVERBS_23_CloseWaitsForTheRequestThatEnables(t *testing.T) {
+	c := converse(t, nil)
+	b := c.fastRegion()
+	register := c.registerOf(2, b, make([]byte, 8)).with(LocalFence)
+	c.post(readOf(1, target), register)
+	require.NoError(t, c.flush())
+	require.ErrorIs(t, b.Close(done(t)), context.Canceled)
+	c.sends("what the fence waits for", tagged(OpReadResponse, true, RemoteAddr{}, ""))
+	require.NoError(t, c.flush())
+	c.wantDone("what was posted before is done", "1 success", "2 success")
+	require.False(t, register.Enable.Valid(), "and the peer has no access all the same")
+	require.NoError(t, b.Close(done(t)))
+}
+
+// TestRequestIsHeldBeforeItIsPosted, and Post takes that over.
+func TestRequestIsHeldBeforeItIsPosted(t *testing.T) {
+	for _, posted := range []bool{false, true} {
+		c := converse(t, nil)
+		on, _ := c.region(64, nil)
+		r := Request{ID: 1, Kind: KindSend, Spans: []stag.Span{span(on, 0, 8)}}
+		r.Hold()
+		require.ErrorIs(t, c.table.Close(done(t), on), context.Canceled)
+		if posted {
+			n, err := c.s.Post(1, func(_ int, place *Request) error {
+				*place = r
+				return nil
+			})
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			require.NoError(t, c.flush())
+			c.wantDone("as any other", "1 success")
+		} else {
+			r.Release()
+		}
+		require.NoError(t, c.table.Close(done(t), on))
+	}
 }
 
 func TestVERBS_65_RegisterAndBindHonourFences(t *testing.T) {

@@ -36,6 +36,23 @@ func TestProgressIsThatOfTheOldestRequest(t *testing.T) {
 	c.wantProgress("both are complete", true, false, before)
 }
 
+// TestResponseIsPending: before it is sent, and while the batch has no room for the rest.
+func TestResponseIsPending(t *testing.T) {
+	c := converse(t, nil)
+	c.llp.mulpdu, c.llp.capacity = 114, 2
+	source, _ := c.region(300, nil)
+	require.False(t, c.s.Pending())
+	c.sends("a Read Request", readRequestOf(1, ReadRequest{Sink: target, Size: 300, Src: RemoteAddr{source.STag(), 0x1000}}))
+	require.True(t, c.s.Pending())
+	_, err := c.s.Fill(c.llp)
+	require.NoError(t, err)
+	require.Len(t, c.llp.sent, 2)
+	require.True(t, c.s.Pending())
+	require.NoError(t, c.flush())
+	require.Len(t, c.llp.sent, 3)
+	require.False(t, c.s.Pending())
+}
+
 // TestProgressOfALongRequest that takes several batches.
 func TestProgressOfALongRequest(t *testing.T) {
 	c := converse(t, nil)

@@ -159,6 +159,38 @@ func TestRDMAP_42_SinkIsInvalidatedBeforeTheResponse(t *testing.T) {
 	c.wantDone("the Read tells", "1 local protection error 1100")
 }
 
+// TestOnlyAResponseIsBlamedOnARead: another segment that cannot be placed says nothing about the Read that is outstanding.
+func TestOnlyAResponseIsBlamedOnARead(t *testing.T) {
+	c := converse(t, nil)
+	sink, _ := c.region(8, nil)
+	c.post(readOf(1, target, span(sink, 0, 8)))
+	require.NoError(t, c.flush())
+	require.True(t, c.s.Terminate(c.fault("a Write", transport.DDPInvalidSTag, tagged(OpWrite, true, target, "x"))))
+	c.s.End()
+	c.wantDone("nothing is known about the response", "1 flushed")
+}
+
+// TestResponseThatTheBufferOfItsSinkRefuses: the failure is one of this side.
+func TestResponseThatTheBufferOfItsSinkRefuses(t *testing.T) {
+	c := converse(t, nil)
+	sink, err := c.table.RegisterBuffer(fullDisk{}, stag.Options{Access: stag.LocalWrite, BaseTO: 0x1000, Scope: alice})
+	require.NoError(t, err)
+	c.post(readOf(1, target, span(sink, 0, 8)))
+	require.NoError(t, c.flush())
+	require.True(t, c.s.Terminate(c.fault("the response", transport.DDPLocalCatastrophic,
+		tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1000}, octets(8)))))
+	c.s.End()
+	c.wantDone("the Read tells", "1 local operation error 1000")
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Size() int64                        { return 8 }
+func (fullDisk) ReadAt([]byte, int64) (int, error)  { return 0, errFull }
+func (fullDisk) WriteAt([]byte, int64) (int, error) { return 0, errFull }
+
+var errFull = errors.New("disk full")
+
 func TestVERBS_20_ReadWithInvalidateKillsTheSinkBeforeItCompletes(t *testing.T) {
 	c := converse(t, nil)
 	sink, mem := c.region(8, nil)

@@ -1,6 +1,7 @@
 package rdmap
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,32 @@ func TestEXT_11_16_21_ImmediateDataGoesIntoTheCompletion(t *testing.T) {
 		require.Empty(t, second)
 		require.Equal(t, "payload", string(third[:7]))
 	}
+}
+
+// TestEXT_11_ImmediateDataThatComeEarlyAreKept: however many more come before their turn is there.
+func TestEXT_11_ImmediateDataThatComeEarlyAreKept(t *testing.T) {
+	c := converse(t, func(cfg *Config) { cfg.Window = 16 })
+	var want []Received
+	for i := range 9 {
+		c.receive(0)
+		w := Received{Opcode: OpImmediate}
+		copy(w.Imm[:], fmt.Sprintf("number %d", i+1))
+		want = append(want, w)
+	}
+	for _, i := range []uint64{1, 2, 3, 8, 7, 4, 6, 5} {
+		require.NoError(t, c.take(i, immediate(ddp.MSN(i+1), string(want[i].Imm[:]))))
+	}
+	c.wantReceived("nothing before its turn")
+	require.NoError(t, c.take(0, immediate(1, string(want[0].Imm[:]))))
+	c.wantReceived("all in order", want...)
+}
+
+// TestImmediateDataAreCopied: the octets of the next are put in the same place.
+func TestImmediateDataAreCopied(t *testing.T) {
+	c := converse(t, nil)
+	c.post(immediateOf(1, "12345678"), immediateOf(2, "abcdefgh"))
+	require.NoError(t, c.flush())
+	require.Equal(t, []bool{true, true}, c.llp.staged)
 }
 
 func TestEXT_3_InvalidateFieldOfImmediateDataIsIgnored(t *testing.T) {
