@@ -198,7 +198,6 @@ func (s *Stream) End() {
 		st, code := StatusFlushed, transport.Code(0)
 		if r == s.end.failed {
 			st, code = s.end.status, s.end.code
-			s.end.failed = nil
 		}
 		s.complete(r, st, code)
 	}
