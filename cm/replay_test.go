@@ -157,6 +157,18 @@ func TestCM_28_EntriesLiveToTheEndOfTheirTime(t *testing.T) {
 	require.Empty(t, c.old)
 }
 
+// TestCM_28_EntriesAfterAStepBack live no longer than two lifetimes either: or a full cache would refuse all until the clock
+// shows the old time again.
+func TestCM_28_EntriesAfterAStepBack(t *testing.T) {
+	c := replayCache{most: 1, lifetime: 100}
+	require.NoError(t, c.insert(CacheKey{KeyID: 1}, 1000))
+	require.True(t, isReason(c.insert(CacheKey{KeyID: 2}, 10), ReasonCacheFull))
+	require.True(t, isReason(c.insert(CacheKey{KeyID: 1}, 109), ReasonReplay))
+	require.NoError(t, c.insert(CacheKey{KeyID: 2}, 110))
+	require.True(t, isReason(c.insert(CacheKey{KeyID: 1}, 209), ReasonReplay))
+	require.NoError(t, c.insert(CacheKey{KeyID: 1}, 210))
+}
+
 func TestCM_29_FullCacheRefuses(t *testing.T) {
 	s := siteOf(t, func(client, server *Config) { modeA(client, server); server.CacheSize = 5 })
 	first := s.request(s.initiate())

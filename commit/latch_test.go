@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/internal/raceorder"
+	"github.com/goiwarp/iwarp/stag"
 )
 
 // A own is a Flusher of a user's own, which remembers nothing.
@@ -216,6 +217,31 @@ func TestCMT_16_SuccessOfAFlushWaitsForThoseBeforeIt(t *testing.T) {
 }
 
 var errRunning = errors.New("it has not returned")
+
+// panics is a Flusher that panics while it is true.
+type panics bool
+
+func (p *panics) Flush(context.Context, int64, int64) error {
+	if *p {
+		panic("by the program")
+	}
+	return nil
+}
+
+// TestCMT_16_FlusherThatPanics has lost its octets, and its caller learns why.
+func TestCMT_16_FlusherThatPanics(t *testing.T) {
+	var mined panics = true
+	l := NewLatch(&mined)
+	l.put(0, 8)
+	err := l.flush(0, 8)
+	require.ErrorIs(t, err, ErrDataLost)
+	var p *stag.PanicError
+	require.ErrorAs(t, err, &p)
+	require.Equal(t, "Flush", p.Method)
+	mined = false
+	require.ErrorIs(t, l.flush(0, 8), ErrDataLost)
+	require.NoError(t, l.flush(8, 8))
+}
 
 // TestCMT_16_FlusherThatEndsItsGoroutine has lost its octets, as one that panics, and holds up no other.
 func TestCMT_16_FlusherThatEndsItsGoroutine(t *testing.T) {
