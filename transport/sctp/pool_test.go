@@ -56,7 +56,7 @@ func poolTest(t *testing.T, f func(t *testing.T, p *Pool[string, *fakeAssociatio
 			if to == "no listener" {
 				return nil, errors.New("refused")
 			}
-			return &fakeAssociation{pairs: map[string]int{"": 2, "that ends": -1}[to]}, nil
+			return &fakeAssociation{pairs: map[string]int{"": 2, "another": 2, "that ends": -1}[to]}, nil
 		}))
 	})
 }
@@ -80,6 +80,37 @@ func TestPoolSharesAssociations(t *testing.T) {
 		require.True(t, all[0].ended && all[1].ended)
 		_, err := p.Open(t.Context(), "")
 		require.ErrorIs(t, err, net.ErrClosed)
+	})
+}
+
+// TestPoolForgetsAssociationsThatHaveEnded, at the latest when it makes another one.
+func TestPoolForgetsAssociationsThatHaveEnded(t *testing.T) {
+	poolTest(t, func(t *testing.T, p *Pool[string, *fakeAssociation]) {
+		for range 10 {
+			_, err := p.Open(t.Context(), "")
+			require.NoError(t, err)
+			all := p.Associations()
+			require.Len(t, all, 1)
+			all[0].ended, all[0].pairs = true, 0
+		}
+	})
+}
+
+// TestIdleAssociationLeavesTheOthers: sessions with another peer still share theirs.
+func TestIdleAssociationLeavesTheOthers(t *testing.T) {
+	poolTest(t, func(t *testing.T, p *Pool[string, *fakeAssociation]) {
+		_, err := p.Open(t.Context(), "")
+		require.NoError(t, err)
+		first := p.Associations()[0]
+		_, err = p.Open(t.Context(), "another")
+		require.NoError(t, err)
+		p.Idled(first)
+		_, err = p.Open(t.Context(), "another")
+		require.NoError(t, err)
+		require.Len(t, p.Associations(), 2)
+		_, err = p.Open(t.Context(), "")
+		require.NoError(t, err)
+		require.Len(t, p.Associations(), 3, "the one that is idle is not used again")
 	})
 }
 

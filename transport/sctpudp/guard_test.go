@@ -200,6 +200,7 @@ func TestWhatIsNotReadIsBounded(t *testing.T) {
 		require.NoError(t, placertest.Receive(c, &placertest.Collector{Want: maxUnread}))
 		require.Zero(t, x.a.room.messages.Load())
 		require.Zero(t, x.a.room.octets.Load())
+		require.Len(t, x.chunks(chunkSack), 1, "the peer hears, once, that there is room")
 		x.says(victimTag, data(flagsMessage, first+maxUnread, 3, 16, binary.BigEndian.AppendUint16(nil, maxUnread+1)))
 		require.NoError(t, placertest.Receive(c, &placertest.Collector{Want: 1}))
 	})
