@@ -50,6 +50,11 @@ func TestRPR_6_SeveralChunks(t *testing.T) {
 	c := client{}
 	h := &wire.Header{Reads: slices.Concat(c.segments(at1, msg[at1:at1+5], 2), c.segments(at2, msg[at2:at2+7]))}
 	c.gathers(t, h, inline, msg, "two chunks")
+
+	msg = append([]byte("\x00\x00\x00\x05first\x00\x00\x00"), "\x00\x00\x00\x08 another"...)
+	c = client{}
+	h = &wire.Header{Reads: slices.Concat(c.segments(4, msg[4:9]), c.segments(16, msg[16:24]))}
+	c.gathers(t, h, slices.Concat(msg[:4], msg[12:16]), msg, "two chunks with nothing but their lengths before them")
 }
 
 // TestRPR_6_PositionZero: a message in a chunk, cut anywhere, alone and with an opaque that is in a chunk besides.

@@ -68,6 +68,9 @@ func TestRPR_7_WriteChunk(t *testing.T) {
 			data = append(data, written(&r, msg)[uint32(1+i)]...)
 		}
 		require.Equal(t, string(msg[at:at+c.n]), string(data))
+		for _, w := range r.Writes {
+			require.NotEmpty(t, written(&Reply{Writes: []Write{w}}, msg), "no RDMA Write without octets")
+		}
 		require.Equal(t, slices.Concat(msg[:at], msg[at+wire.Padded(c.n):]), inlineOf(&r, msg), "no pad inline")
 		require.Equal(t, wire.Msg, r.Header.Proc)
 		require.EqualValues(t, 7, r.Header.XID)
@@ -166,6 +169,18 @@ func TestRPR_8_ReplyChunk(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRPR_5_HeaderAlone: that of a reply which is all in the Reply chunk may have as many octets as a message.
+func TestRPR_5_HeaderAlone(t *testing.T) {
+	var r Reply
+	plans := func(threshold int) error {
+		return r.Make(&wire.Header{HasReply: true, Reply: chunk(1, 2000)}, 1400, Result{}, credits, threshold)
+	}
+	require.NoError(t, plans(1024))
+	exact := r.Header.Len()
+	require.NoError(t, plans(exact))
+	require.ErrorIs(t, plans(exact-1), ErrChunk)
 }
 
 // TestRPR_9_NoRoom: what fits nowhere is an error.

@@ -86,6 +86,7 @@ func TestRPR_22_AnswersThatDoNotFit(t *testing.T) {
 		"NOMSG without a Reply chunk": {reply: wire.Header{Proc: wire.NoMsg}, bad: true},
 		"NOMSG of no octets":          {reply: wire.Header{Proc: wire.NoMsg, Reply: segments(0), HasReply: true}, bad: true},
 		"nothing":                     {reply: wire.Header{}, bad: true},
+		"another procedure":           {reply: wire.Header{Proc: wire.Done}, inline: 24, bad: true},
 	} {
 		a, err := CheckAnswer(call, &c.reply, c.inline)
 		if c.bad {
