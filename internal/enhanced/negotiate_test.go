@@ -47,6 +47,9 @@ func TestMPA2_11_ResponderRaisesIRDForAReadRTR(t *testing.T) {
 	reply, agreed := Respond(Data{PeerToPeer: true, RTR: transport.RTRRead, IRD: 1}, Limits{ORD: 1, RTR: all})
 	require.Equal(t, Data{PeerToPeer: true, RTR: transport.RTRRead, IRD: 1, ORD: 1}, reply, "room for the one Read that will come")
 	require.Equal(t, Agreed{IRD: 1, ORD: 1, RTR: transport.RTRRead}, agreed)
+	reply, agreed = Respond(Data{PeerToPeer: true, RTR: transport.RTRWrite, IRD: 1, ORD: 4}, Limits{ORD: 1, RTR: all})
+	require.Equal(t, Data{PeerToPeer: true, RTR: transport.RTRWrite, ORD: 1}, reply, "another RTR needs none")
+	require.Equal(t, Agreed{ORD: 1, RTR: transport.RTRWrite}, agreed)
 }
 
 func TestInitiatorFitsTheReply(t *testing.T) {
