@@ -228,8 +228,8 @@ func (p *panics) Flush(context.Context, int64, int64) error {
 	return nil
 }
 
-// TestCMT_16_FlusherThatPanics has lost its octets, and its caller learns why.
-func TestCMT_16_FlusherThatPanics(t *testing.T) {
+// TestFlusherThatPanics has lost its octets, and its caller learns why.
+func TestFlusherThatPanics(t *testing.T) {
 	var mined panics = true
 	l := NewLatch(&mined)
 	l.put(0, 8)

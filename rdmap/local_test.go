@@ -58,8 +58,8 @@ func TestVERBS_15_63_RegisterAndBindAreInForceForTheNextRequest(t *testing.T) {
 	require.Equal(t, 1, c.s.Windows().Len())
 }
 
-// TestVERBS_23_CloseWaitsForTheRequestThatEnables: also while that waits for its turn.
-func TestVERBS_23_CloseWaitsForTheRequestThatEnables(t *testing.T) {
+// TestCloseWaitsForTheRequestThatEnables: also while that waits for its turn.
+func TestCloseWaitsForTheRequestThatEnables(t *testing.T) {
 	c := converse(t, nil)
 	b := c.fastRegion()
 	register := c.registerOf(2, b, make([]byte, 8)).with(LocalFence)

@@ -48,8 +48,8 @@ func TestEXT_11_16_21_ImmediateDataGoesIntoTheCompletion(t *testing.T) {
 	}
 }
 
-// TestEXT_11_ImmediateDataThatComeEarlyAreKept: however many more come before their turn is there.
-func TestEXT_11_ImmediateDataThatComeEarlyAreKept(t *testing.T) {
+// TestImmediateDataThatComeEarlyAreKept: however many more come before their turn is there.
+func TestImmediateDataThatComeEarlyAreKept(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.Window = 16 })
 	var want []Received
 	for i := range 9 {

@@ -114,8 +114,8 @@ func wantAtomic(t *testing.T, table *Table, regions []*Region, local *uint64) ui
 	return each * workers
 }
 
-// TestEXT_48_UpdateBeginsAgainWhenTheHostHasWritten: between its look at the value and its change.
-func TestEXT_48_UpdateBeginsAgainWhenTheHostHasWritten(t *testing.T) {
+// TestUpdateBeginsAgainWhenTheHostHasWritten: between its look at the value and its change.
+func TestUpdateBeginsAgainWhenTheHostHasWritten(t *testing.T) {
 	table := NewTable()
 	mem := make([]byte, 8)
 	word := (*uint64)(unsafe.Pointer(&mem[0]))

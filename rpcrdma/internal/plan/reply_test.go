@@ -171,8 +171,8 @@ func TestRPR_8_ReplyChunk(t *testing.T) {
 	}
 }
 
-// TestRPR_5_HeaderAlone: that of a reply which is all in the Reply chunk may have as many octets as a message.
-func TestRPR_5_HeaderAlone(t *testing.T) {
+// TestHeaderOfALongReplyIsBounded: that of a reply which is all in the Reply chunk may have as many octets as a message.
+func TestHeaderOfALongReplyIsBounded(t *testing.T) {
 	var r Reply
 	plans := func(threshold int) error {
 		return r.Make(&wire.Header{HasReply: true, Reply: chunk(1, 2000)}, 1400, Result{}, credits, threshold)
