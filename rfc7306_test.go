@@ -317,9 +317,15 @@ func TestEXT_6_FlagsOfThePeerAreOffUntilKnown(t *testing.T) {
 			{commits(true), commits(true), iwarp.ExtCommit, iwarp.ExtCommit},
 			{commits(false), commits(false), iwarp.ExtCommit, 0},
 		} {
-			client, _ := connect(t, pairConfig{network: "pipe", client: c.client, server: c.server})
+			client, server := connect(t, pairConfig{network: "pipe", client: c.client, server: c.server})
 			require.Equal(t, iwarp.ExtImmediate|iwarp.ExtAtomic|c.own, client.qp.Extensions())
 			require.Equal(t, c.known, client.qp.PeerExtensions())
+			if c.own != 0 {
+				_, mr := server.register(8, stag.LocalWrite|stag.RemoteWrite, nil)
+				require.NoError(t, client.qp.Commit(t.Context(), mr.Advertise(0, 8)))
+				require.Equal(t, iwarp.ExtCommit, client.qp.PeerExtensions(), "it has answered")
+				require.Equal(t, iwarp.ExtCommit, server.qp.PeerExtensions(), "it has used it")
+			}
 		}
 	})
 }
