@@ -293,20 +293,6 @@ func TestMPA_56_RejectBitIsTheVerdict(t *testing.T) {
 	})
 }
 
-// TestFramesMayComeInPieces: TCP keeps no boundaries, of a Reply either.
-func TestFramesMayComeInPieces(t *testing.T) {
-	for _, n := range []int{1, 7, 15, 19} {
-		request := &script{reads: pieces(unhex(t, frameR4), n)}
-		r, err := ReadRequest(t.Context(), request)
-		require.NoError(t, err, "a Request in pieces of %d octets", n)
-		require.Equal(t, "abcd", string(r.PrivateData()))
-		reply := &script{reads: pieces(unhex(t, frameR6), n)}
-		_, terms, err := Connect(t.Context(), reply, Options{}, 16, 8, nil)
-		require.NoError(t, err, "a Reply in pieces of %d octets", n)
-		require.Equal(t, 16, terms.IRD)
-	}
-}
-
 func TestMPA_57_ReservedBitsAreSentAsZeroAndIgnored(t *testing.T) {
 	for _, rev := range []byte{1, 2} {
 		for bit := byte(1); bit <= 0x10; bit <<= 1 {
