@@ -57,8 +57,8 @@ func aligned(n int) *[]byte {
 	return &b
 }
 
-// readWithin has read read what of p is within size octets, as io.ReaderAt wants it: a reader that does not know the size,
-// such as that of io.Copy, gets the last octets, and io.EOF behind them.
+// readWithin calls read for the part of p that is within size octets, and returns io.EOF if that is not all of p, as io.ReaderAt
+// demands: a program that does not know the size gets the last octets.
 func readWithin(size int64, p []byte, off int64, read func(p []byte, off int64) (int, error)) (int, error) {
 	within := p[:min(int64(len(p)), max(size-off, 0))]
 	n, err := read(within, min(off, size))

@@ -65,7 +65,7 @@ func (s *Stream) placeBatch(q *untaggedQueue, h *UntaggedHeader, u []byte, batch
 		}
 		s.lens[n] = uint32(len(payload))
 		n++
-		u = batch.Next() // nil: it is like nothing
+		u = batch.Next() // nil at the end, which is not like h
 	}
 	pinned.unpin()
 	return n, u

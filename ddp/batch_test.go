@@ -211,7 +211,7 @@ func TestBatchUnpinsEveryRegion(t *testing.T) {
 	}
 }
 
-// TestBatchUnpinsOnceBeforeARegionThatIsInvalid.
+// TestBatchUnpinsOnceBeforeARegionThatIsInvalid: the region of the messages before it has as many pins as without the batch.
 func TestBatchUnpinsOnceBeforeARegionThatIsInvalid(t *testing.T) {
 	c, r, _ := conversesInBatches(t, 1)
 	revoked, _ := c.region(8, nil)

@@ -58,18 +58,13 @@ func (s *lack) guess() string {
 	if s.once {
 		may = append(may, "know only MPA revision 1 (MPAOptions.Revision)")
 	}
-	text := ""
-	for i, m := range may {
-		switch i {
-		case 0:
-			text = "; it may " + m
-		case len(may) - 1:
-			text += ", or " + m
-		default:
-			text += ", " + m
-		}
+	if len(may) == 0 {
+		return ""
 	}
-	return text
+	if last := len(may) - 1; last > 0 {
+		may[last] = "or " + may[last]
+	}
+	return "; it may " + strings.Join(may, ", ")
 }
 
 // failure says in plain words why a connection could not be set up.

@@ -192,15 +192,15 @@ func plain(c chunk) chunk {
 	return c
 }
 
-// acked takes the cumulative TSN of a SACK or SHUTDOWN.
+// acked takes the cumulative TSN of a SACK or SHUTDOWN, and sends the probe again if there is room now.
 func (a *association) acked(c chunk) {
-	if p := a.ackedNow(c); p != nil {
+	if p := a.noteAcked(c); p != nil {
 		a.e.send(p, a.way)
 	}
 }
 
-// ackedNow is acked. It returns a packet to be sent again, if there is one.
-func (a *association) ackedNow(c chunk) (again []byte) {
+// noteAcked notes what the peer has, and returns the packet to be sent again, nil if there is none.
+func (a *association) noteAcked(c chunk) (again []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ok := a.flight.acked(c.tsn(), func(c sentChunk) {

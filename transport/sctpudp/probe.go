@@ -3,9 +3,9 @@ package sctpudp
 import "bytes"
 
 // A probe is the last packet with DATA that was sent although the peer had no room for it. A peer that still has
-// none drops it, and tells later when it has room. pion takes the packet for one that is on its way. Since its timer has
-// run out first it has no more than one packet on its way at a time, and so it sends nothing until the timer runs out again, which may
-// take a quarter of PeerTimeout. Therefore the probe is sent again as soon as the peer has room.
+// none drops it, and tells later when it has room. pion counts the packet as outstanding, and its retransmission timer has run out
+// before, after which one packet may be outstanding: it would send nothing until the timer runs out again, which may take a quarter of
+// PeerTimeout. Therefore the probe is sent again as soon as the peer has room.
 type probe struct {
 	packet []byte // with the common header, sealed; nil: there is none
 	tsn    uint32 // of its last chunk

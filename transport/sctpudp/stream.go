@@ -159,7 +159,8 @@ func (s *stream) Acked(done <-chan struct{}) bool {
 	return s.await(done, func() bool { return s.messages == 0 })
 }
 
-// Receive waits for no message once the association has failed. What has come is still returned.
+// Receive waits for no message once the association has failed, which fail tells before it wakes: what parks later sees it here. What
+// has come is still returned.
 func (s *stream) Receive(p []byte) (int, uint32, error) {
 	s.wakeMu.Lock()
 	failed := s.a.over()

@@ -133,7 +133,7 @@ func settleFile(f *os.File, c FileConfig) (size int64, err error) {
 	return size, errors.Join(fsync.File(dir), dir.Close())
 }
 
-// directoryOf opens the directory that has the name of f, wherever symbolic links on the way to it are.
+// directoryOf opens the directory in which f was made. If the path of f is a symbolic link, that is the directory of its target.
 func directoryOf(f *os.File) (*os.File, error) {
 	path, err := filepath.EvalSymlinks(f.Name())
 	if err != nil {

@@ -55,7 +55,7 @@ func TestReadLog(t *testing.T) {
 	})
 }
 
-// refuses has the target answer Identify of a CNS with a status, so many times.
+// refuses makes the target answer the next Identify commands with a CNS by a status: as many as times says.
 func (tg *target) refuses(cns uint8, status capsule.Status, times int) {
 	tg.script(func(c *call) bool {
 		if c.q.qid != 0 || c.Opcode != capsule.OpIdentify || capsule.ParseIdentify(&c.SQE).CNS != cns {
