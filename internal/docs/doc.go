@@ -8,7 +8,8 @@
 //   - Every name of its own package that a comment has, in brackets or as Type.Member, is there.
 //   - docs/README.md leads to every page.
 //   - docs/troubleshooting.md has every error, Terminate code, status and event, and
-//     docs/porting-libibverbs.md every verb in testdata/verbs.txt and every constant in testdata/enums.txt.
+//     docs/porting-libibverbs.md every verb in testdata/verbs.txt, every constant in testdata/enums.txt and every
+//     member in testdata/members.txt.
 //   - The misspellings of testdata/misspellings.txt occur in no document and no comment.
 //
 // The commands of documents are checked in cmd/iwarp, and their words in internal/arch.
