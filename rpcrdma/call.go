@@ -66,10 +66,10 @@ func (c *Conn) message(k *Call, n int) {
 	switch {
 	case errors.Is(err, wire.ErrShort):
 		c.fail(err)
+	case k.hdr.Proc == wire.Failure, k.hdr.Proc == wire.Done && err == nil:
+		c.again(k) // no client should send it, and none gets an answer: to a failure in no version (RFC 8166, erratum 6528)
 	case err != nil:
 		c.refuse(k)
-	case k.hdr.Proc == wire.Done || k.hdr.Proc == wire.Failure:
-		c.again(k) // no client should send it, and none gets an answer
 	case c.inFlight(k.hdr.XID):
 		c.fail(errDuplicate)
 	default:

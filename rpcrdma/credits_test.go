@@ -131,7 +131,7 @@ func TestRPR_4_OneReplyForEachCall(t *testing.T) {
 	})
 }
 
-// TestRPR_4_DoneAndFailure: they get no answer, and their receive comes back.
+// TestRPR_4_DoneAndFailure: they get no answer, and their receive comes back. A failure is one in every version.
 func TestRPR_4_DoneAndFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := connected(t, Config{Credits: 1})
@@ -139,6 +139,8 @@ func TestRPR_4_DoneAndFailure(t *testing.T) {
 			h := c.header()
 			h.Proc = []wire.Proc{wire.Done, wire.Failure}[i%2]
 			c.send(h.Append(nil)[:16])
+			synctest.Wait()
+			c.send(wire.AppendVersionFailure(nil, h.XID, 2, 1))
 			synctest.Wait()
 		}
 		c.serves()
