@@ -73,7 +73,8 @@ func (c *Conn) qpConfig(cr *iwarp.ConnRequest) *iwarp.QPConfig {
 	q.SendDepth, q.RecvDepth = c.cfg.sendDepth(), c.cfg.receives()
 	q.IRD = -1
 	q.ORD = min(q.ORD, max(cr.IRD(), 1)) // one at a time, if the client does not tell
-	q.PrivateData = wire.Private{Send: c.cfg.Inline, Receive: c.cfg.Inline}.Append(nil)
+	// Without the flag of both sides no reply may be a Send with Invalidate (RFC 8797 section 4.1).
+	q.PrivateData = wire.Private{Invalidate: true, Send: c.cfg.Inline, Receive: c.cfg.Inline}.Append(nil)
 	q.Setup = c.setUp
 	return &q
 }

@@ -33,18 +33,19 @@ func (h *host) answers() <-chan error {
 	return result
 }
 
-// TestRPR_1_RequestOfLinux is answered by the Reply in the captures: its octets, but for C where there is no CRC.
+// TestRPR_1_RequestOfLinux is answered by the Reply in the captures: its octets, but for C where there is no CRC, and for
+// the flag for Send with Invalidate, which that server did not set (RFC 8797 section 4.1).
 func TestRPR_1_RequestOfLinux(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*Config)
 		request string // IRD, ORD and private data
 		reply   string
 	}{
-		"as in the captures":   {func(*Config) {}, "00800000f6ab0e1801010303", "5002000c00000010f6ab0e1801000303"},
-		"thresholds of 1024":   {func(*Config) {}, "00800000f6ab0e1801010000", "5002000c00000010f6ab0e1801000303"},
-		"without CRC":          {func(c *Config) { c.QP.MPA.NoCRC = true }, "00800000f6ab0e1801010303", "1002000c00000010f6ab0e1801000303"},
-		"an IRD of 3":          {func(*Config) {}, "00030000f6ab0e1801010303", "5002000c00000003f6ab0e1801000303"},
-		"no such private data": {func(c *Config) { c.Inline = 65536 }, "00800000", "5002000c00000010f6ab0e1801003f3f"},
+		"as in the captures":   {func(*Config) {}, "00800000f6ab0e1801010303", "5002000c00000010f6ab0e1801010303"},
+		"thresholds of 1024":   {func(*Config) {}, "00800000f6ab0e1801010000", "5002000c00000010f6ab0e1801010303"},
+		"without CRC":          {func(c *Config) { c.QP.MPA.NoCRC = true }, "00800000f6ab0e1801010303", "1002000c00000010f6ab0e1801010303"},
+		"an IRD of 3":          {func(*Config) {}, "00030000f6ab0e1801010303", "5002000c00000003f6ab0e1801010303"},
+		"no such private data": {func(c *Config) { c.Inline = 65536 }, "00800000", "5002000c00000010f6ab0e1801013f3f"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -91,6 +92,7 @@ func TestRPR_1_Thresholds(t *testing.T) {
 			peer := wire.ParsePrivate(c1.qp.PrivateData())
 			require.Equal(t, c1.conn.cfg.Inline, peer.Receive)
 			require.Equal(t, c1.conn.cfg.Inline, peer.Send)
+			require.True(t, peer.Invalidate)
 			c1.serves()
 		})
 	}

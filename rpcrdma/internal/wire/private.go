@@ -15,7 +15,7 @@ const (
 
 // A Private is what a side tells of itself when the connection is set up (RFC 8797).
 type Private struct {
-	Invalidate bool // it takes Send with Invalidate
+	Invalidate bool // it supports Send with Invalidate: a client takes it, and a server may send it
 	Send       int  // octets that it sends in one message, at most
 	Receive    int  // octets that it takes
 }
