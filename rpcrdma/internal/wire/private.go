@@ -1,9 +1,8 @@
 package wire
 
-import "encoding/binary"
+import "bytes"
 
 const (
-	privateMagic   = 0xf6ab0e18
 	privateVersion = 1
 	privateLen     = 8
 
@@ -12,6 +11,8 @@ const (
 	// MaxInline is the largest size that private data can tell.
 	MaxInline = 256 * Unit
 )
+
+var privateMagic = []byte{0xf6, 0xab, 0x0e, 0x18}
 
 // A Private is what a side tells of itself when the connection is set up (RFC 8797).
 type Private struct {
@@ -23,18 +24,20 @@ type Private struct {
 // defaultPrivate is that of a side that tells nothing.
 var defaultPrivate = Private{Send: Unit, Receive: Unit}
 
-// ParsePrivate reads private data. If it is not such, or of another version, the result is what goes for a peer
-// that does not know of it.
+// ParsePrivate reads private data, which another layer may have put octets in front of: it begins where the magic is
+// (section 5.2). If there is none, or it is of another version, the result is what goes for a peer that does not know of it.
 func ParsePrivate(b []byte) Private {
-	if len(b) < privateLen || binary.BigEndian.Uint32(b) != privateMagic || b[4] != privateVersion {
+	at := bytes.Index(b, privateMagic)
+	if at < 0 || len(b)-at < privateLen || b[at+4] != privateVersion {
 		return defaultPrivate
 	}
+	b = b[at:]
 	return Private{Invalidate: b[5]&1 != 0, Send: (int(b[6]) + 1) * Unit, Receive: (int(b[7]) + 1) * Unit}
 }
 
 // Append appends private data. The sizes are multiples of Unit.
 func (p Private) Append(b []byte) []byte {
-	b = appendWords(b, privateMagic)
+	b = append(b, privateMagic...)
 	flags := byte(0)
 	if p.Invalidate {
 		flags = 1

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRPR_1_PrivateData is that of the captures, both ways, and what does not count as such.
+// TestRPR_1_PrivateData is that of the captures, both ways, behind what another layer has put in front of it, and what does
+// not count as such.
 func TestRPR_1_PrivateData(t *testing.T) {
 	for digits, want := range map[string]Private{
 		"f6ab0e18 01010303":              {Invalidate: true, Send: 4096, Receive: 4096},
@@ -18,6 +19,9 @@ func TestRPR_1_PrivateData(t *testing.T) {
 		"f6ab0e18 010103":                {Send: 1024, Receive: 1024},
 		"f6ab0e18 02010303":              {Send: 1024, Receive: 1024},
 		"f6ab0e19 01010303":              {Send: 1024, Receive: 1024},
+		"00800000 f6ab0e18 01010303":     {Invalidate: true, Send: 4096, Receive: 4096},
+		"f6 f6ab0e18 01000f0f 00":        {Send: 16384, Receive: 16384},
+		"00000000 f6ab0e18 010103":       {Send: 1024, Receive: 1024},
 	} {
 		b := octets(t, digits)
 		require.Equal(t, want, ParsePrivate(b), digits)
