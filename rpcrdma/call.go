@@ -169,20 +169,18 @@ func (c *Conn) pulled(k *Call) {
 	c.arrived(k)
 }
 
-var errXID = errors.New("rpcrdma: an RPC call with another XID than its header")
-
-// arrived hands a call over.
+// arrived hands a call over. One whose XID is not that of its header is refused (RFC 8166 section 4.5.2).
 func (c *Conn) arrived(k *Call) {
 	err := k.rpc.Parse(k.msg)
-	if err == nil && k.rpc.XID != k.hdr.XID {
-		err = errXID
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		c.fail(err)
 		return
-	}
-	if c.stage > serving {
+	case c.stage > serving:
 		c.drop(k)
+		return
+	case k.rpc.XID != k.hdr.XID:
+		c.refuse(k)
 		return
 	}
 	k.state = waiting

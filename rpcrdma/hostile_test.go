@@ -87,7 +87,6 @@ func TestRPR_18_Garbage(t *testing.T) {
 		"39 octets":       func(h *wire.Header) []byte { return rpc(h.XID, 0)[:39] },
 		"nothing":         func(*wire.Header) []byte { return nil },
 		"a reply":         func(h *wire.Header) []byte { return append(accepted(h.XID), make([]byte, 40)...) },
-		"another XID":     func(h *wire.Header) []byte { return rpc(h.XID+1, 0) },
 		"an XID too many": func(h *wire.Header) []byte { return append([]byte{0, 0, 0, 0}, rpc(h.XID, 0)...) },
 	} {
 		for _, chunked := range []bool{false, true} {
@@ -108,6 +107,24 @@ func TestRPR_18_Garbage(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestRPR_18_AnotherXID: a call with another XID than its header is answered, inline and in a chunk (RFC 8166 section 4.5.2).
+func TestRPR_18_AnotherXID(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := connected(t, Config{})
+		h := c.header()
+		c.send(h.Append(nil), rpc(h.XID+1, 0))
+		c.failure(h.XID, 2)
+		h = c.header()
+		r := c.exposes(40, false)
+		copy(r.mem, rpc(h.XID+1, 0))
+		h.Proc, h.Reads = wire.NoMsg, r.reads(0)
+		c.send(h.Append(nil))
+		c.failure(h.XID, 2)
+		c.serves()
+		require.Zero(t, c.conn.shared.calls.used)
+	})
 }
 
 // TestRPR_17_DuplicateInFlight ends the connection, wherever the first call is.
