@@ -58,14 +58,16 @@ var errDuplicate = errors.New("rpcrdma: a call with the XID of one that is not a
 
 // message handles a message of the client. mu is held, as in the functions below.
 func (c *Conn) message(k *Call, n int) {
-	if c.stage > serving {
+	switch {
+	case c.stage > serving:
 		k.state = refused
+		return
+	case n < wire.MinLen: // its XID cannot be relied on (RFC 8166 section 4.5)
+		c.again(k)
 		return
 	}
 	at, err := k.hdr.Parse(k.recv[:n])
 	switch {
-	case errors.Is(err, wire.ErrShort):
-		c.fail(err)
 	case k.hdr.Proc == wire.Failure, k.hdr.Proc == wire.Done && err == nil:
 		c.again(k) // no client should send it, and none gets an answer: to a failure in no version (RFC 8166, erratum 6528)
 	case err != nil:

@@ -53,11 +53,11 @@ func (c *Client) completed(wc *iwarp.WC) {
 }
 
 // message hands a message of the server to the call with its XID. That of a call that was given up, or of none, is
-// dropped.
+// dropped, and so is one without an XID.
 func (c *Client) message(receive int, b []byte) {
 	xid, version, credits, ok := wire.Peek(b)
 	if !ok {
-		c.fail(wire.ErrShort)
+		c.again(receive)
 		return
 	}
 	s := c.pending[xid]
