@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
@@ -30,6 +31,10 @@ type Config struct {
 	// be zero. An ORD above Limits.MaxORD of the RNIC counts as that. MPA.RTR cannot have RTRSend, which is an empty message
 	// and no RPC: a client with no other is not accepted.
 	QP iwarp.QPConfig
+	// Refused, if not nil, is told of each connection request that a Listener has not made a connection of, and why: the client
+	// takes no RDMA Reads, or RNIC is not that of the listener, or has no room left, for example. Accept returns nothing for it.
+	// The goroutine of that request calls it. Peers that are not authenticated can be the cause, so bound what is logged.
+	Refused func(remote net.Addr, cause error)
 }
 
 const (

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
@@ -221,6 +222,36 @@ func TestRPR_21_ListenerBoundsWhatWaitsForAccept(t *testing.T) {
 		require.NoError(t, <-dialled)
 		require.NoError(t, l.Shutdown(within(t)))
 	})
+}
+
+// TestAListenerTellsWhatItRefuses, and why: the client takes no Reads, or this side cannot go on.
+func TestAListenerTellsWhatItRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		foreign bool // Config.RNIC is that of the client
+		ird     int
+		want    string
+	}{
+		"no Reads":     {false, -1, errIRD.Error()},
+		"another RNIC": {true, 16, "belongs to another RNIC"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				h := newHost(t, "pipe", Config{})
+				if c.foreign {
+					h.cfg.RNIC = h.client
+				}
+				refused := make(chan string, 1)
+				h.cfg.Refused = func(remote net.Addr, cause error) { refused <- remote.Network() + ": " + cause.Error() }
+				l := NewListener(h.l, &h.cfg)
+				_, err := h.dial(linux, func(q *iwarp.QPConfig) { q.IRD = c.ird })
+				require.ErrorIs(t, err, iwarp.ErrRejected)
+				got := <-refused
+				require.Contains(t, got, "pipe: ")
+				require.Contains(t, got, c.want)
+				require.NoError(t, l.Close())
+			})
+		})
+	}
 }
 
 // TestRPR_21_BadConfiguration is an error of Accept.

@@ -45,7 +45,8 @@ func NewListener(l *iwarp.Listener, cfg *Config) *Listener {
 	return n
 }
 
-// handle sets a connection up, and hands it to Accept. The RNIC counts those that fail: see RNICStats.Refused.
+// handle sets a connection up, and hands it to Accept. The RNIC counts those that fail: see RNICStats.Refused;
+// Config.Refused is told why.
 func (n *Listener) handle(cr *iwarp.ConnRequest) {
 	if !n.enter() {
 		return
@@ -59,6 +60,9 @@ func (n *Listener) handle(cr *iwarp.ConnRequest) {
 	}
 	c, err := n.s.accept(n.ctx, cr, n.left)
 	if err != nil {
+		if n.s.cfg.Refused != nil && n.ctx.Err() == nil {
+			n.s.cfg.Refused(cr.RemoteAddr(), err)
+		}
 		return
 	}
 	n.mu.Lock()

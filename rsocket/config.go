@@ -3,6 +3,7 @@ package rsocket
 import (
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
@@ -34,6 +35,10 @@ type Config struct {
 	QP iwarp.QPConfig
 	// Listen configures the listener of Listen: TLS, Auth, and the limits for connections in set-up.
 	Listen iwarp.ListenConfig
+	// Refused, if not nil, is told of each connection request that a Listener has not made a connection of, and why: the
+	// initiator does not use rsockets, or the RNIC has no room left, for example. Accept returns nothing for it. The goroutine of
+	// that request calls it. Peers that are not authenticated can be the cause, so bound what is logged.
+	Refused func(remote net.Addr, cause error)
 }
 
 const (

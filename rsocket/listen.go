@@ -69,7 +69,8 @@ func (l *Listener) end() {
 	l.stop()
 }
 
-// handle sets a connection up, and offers it to Accept. The RNIC counts those that fail: see RNICStats.Refused.
+// handle sets a connection up, and offers it to Accept. The RNIC counts those that fail: see RNICStats.Refused;
+// Config.Refused is told why.
 func (l *Listener) handle(cr *iwarp.ConnRequest) {
 	if !l.begin() {
 		return
@@ -83,6 +84,9 @@ func (l *Listener) handle(cr *iwarp.ConnRequest) {
 	}
 	c, err := Accept(l.ctx, l.rnic, cr, l.cfg)
 	if err != nil {
+		if l.cfg.Refused != nil && l.ctx.Err() == nil {
+			l.cfg.Refused(cr.RemoteAddr(), err)
+		}
 		return
 	}
 	select {

@@ -170,6 +170,33 @@ func TestAccept(t *testing.T) {
 	}
 }
 
+// TestAListenerTellsWhatItRefuses, and why: what the initiator sends is not that of rsockets, or this side cannot go on.
+func TestAListenerTellsWhatItRefuses(t *testing.T) {
+	server, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxPD: 1}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	type refusal struct {
+		remote net.Addr
+		cause  error
+	}
+	refused := make(chan refusal, 1)
+	l := listen(t, server, "tcp", &Config{Refused: func(remote net.Addr, cause error) { refused <- refusal{remote, cause} }})
+	rnic := open(t)
+	pd, err := rnic.AllocPD()
+	require.NoError(t, err)
+	_, err = rnic.Dial(within(t), "tcp", l.Addr().String(), &iwarp.QPConfig{PD: pd})
+	require.ErrorIs(t, err, iwarp.ErrRejected)
+	r := <-refused
+	require.ErrorIs(t, r.cause, ErrProtocol)
+	require.Equal(t, "127.0.0.1", r.remote.(*net.TCPAddr).IP.String())
+
+	_, err = server.AllocPD()
+	require.NoError(t, err)
+	_, err = Dial(within(t), rnic, "tcp", l.Addr().String(), nil)
+	require.ErrorIs(t, err, iwarp.ErrRejected)
+	require.ErrorIs(t, (<-refused).cause, iwarp.ErrLimit)
+}
+
 // TestConfigsThatAreRefused by Dial and Listen.
 func TestConfigsThatAreRefused(t *testing.T) {
 	rnic := open(t)
