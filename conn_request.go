@@ -92,7 +92,7 @@ func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 		qp.abandon(err)
 	}
 	if err != nil {
-		_ = cr.request.Reject(-1, -1, nil)
+		cr.request.Fail(err)
 		return nil, err
 	}
 	qp.identity = cr.identity(&qp.mu)

@@ -183,6 +183,30 @@ func TestRefusedSetupsAreCounted(t *testing.T) {
 	})
 }
 
+// TestAcceptThatCannotBeginIsNoRejection of the application: it counts as a failure of this side.
+func TestAcceptThatCannotBeginIsNoRejection(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := newSide(t, nil), newSide(t, nil)
+		ctx := testContext(t)
+		l, err := server.rnic.Listen(ctx, "pipe", "", nil)
+		require.NoError(t, err)
+		accepted := make(chan error, 1)
+		go func() {
+			cr, err := l.Accept(ctx)
+			if err == nil {
+				_, err = cr.Accept(ctx, &iwarp.QPConfig{PD: server.pd, SendDepth: 1 << 20})
+			}
+			accepted <- err
+		}()
+		_, err = client.rnic.Dial(ctx, "pipe", l.Addr().String(), &iwarp.QPConfig{PD: client.pd})
+		require.ErrorIs(t, err, iwarp.ErrRejected)
+		require.ErrorIs(t, <-accepted, iwarp.ErrLimit)
+		require.Equal(t, counters.Setups{counters.CauseOther: 1}, server.rnic.Stats().Refused)
+		require.Zero(t, server.rnic.Stats().Pending)
+		require.NoError(t, l.Close())
+	})
+}
+
 // TestClosedConnectionIsCounted on each side that is given one.
 func TestClosedConnectionIsCounted(t *testing.T) {
 	s := newSide(t, nil)

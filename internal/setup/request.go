@@ -95,6 +95,13 @@ func (q *Request) Accept(ctx context.Context, l *Local) error {
 	return OrUndo(q.fail, func() error { return q.accept(ctx, l) })
 }
 
+// Fail ends the connection of a Request that cannot be accepted because of err, as Accept does.
+func (q *Request) Fail(err error) {
+	defer q.leave()
+	defer q.closeSeal()
+	q.fail(err)
+}
+
 // fail ends the connection of a set-up that has failed with err.
 func (q *Request) fail(err error) {
 	if !q.established {
