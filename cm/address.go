@@ -94,8 +94,15 @@ func checkConfig(ctx context.Context, rnic *iwarp.RNIC, network string, qc *iwar
 	}}
 	_, err := rnic.Dial(ctx, network, "", &c)
 	switch {
+	case errors.Is(err, iwarp.ErrLimit) && exceeds(&c, rnic.Limits()):
+		return err
 	case errors.Is(err, errNothingWrong), errors.Is(err, iwarp.ErrLimit), errors.Is(err, iwarp.ErrCQTooSmall):
 		return nil // what there is room for shows when it is taken
 	}
 	return err
+}
+
+// exceeds reports whether no QP of c can ever be made, however much room there is.
+func exceeds(c *iwarp.QPConfig, l iwarp.Limits) bool {
+	return max(c.SendDepth, c.RecvDepth) > l.MaxQueueDepth || c.IRD > l.MaxIRD || c.ORD > l.MaxORD
 }

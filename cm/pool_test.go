@@ -378,6 +378,10 @@ func TestCM_57_60_WhatCannotGetBetterIsAnErrorAtOnce(t *testing.T) {
 			{RNIC: client.rnic},
 			{RNIC: client.rnic, QP: client.config(), Max: -1},
 			{RNIC: client.rnic, QP: &iwarp.QPConfig{PD: client.pd, SendDepth: -1}},
+			{RNIC: client.rnic, QP: &iwarp.QPConfig{PD: client.pd, SendDepth: client.rnic.Limits().MaxQueueDepth + 1}},
+			{RNIC: client.rnic, QP: &iwarp.QPConfig{PD: client.pd, RecvDepth: client.rnic.Limits().MaxQueueDepth + 1}},
+			{RNIC: client.rnic, QP: &iwarp.QPConfig{PD: client.pd, IRD: client.rnic.Limits().MaxIRD + 1}},
+			{RNIC: client.rnic, QP: &iwarp.QPConfig{PD: client.pd, ORD: client.rnic.Limits().MaxORD + 1}},
 		} {
 			_, err := NewPool(c)
 			require.Error(t, err)

@@ -175,6 +175,7 @@ func TestCM_60_WhatIsWrongIsFoundBeforeAPacket(t *testing.T) {
 		{Network: "tcp", Addr: h.addr, QP: bad(func(c *iwarp.QPConfig) { c.PrivateData = make([]byte, 600) })},
 		{Network: "tcp", Addr: h.addr, QP: bad(func(c *iwarp.QPConfig) { c.SendDepth = -1 })},
 		{Network: "tcp", Addr: h.addr, QP: bad(func(c *iwarp.QPConfig) { c.MPA.Revision = 7 })},
+		{Network: "tcp", Addr: "host.iwarp.test.:" + port, QP: bad(func(c *iwarp.QPConfig) { c.ORD = client.rnic.Limits().MaxORD + 1 })},
 		{Network: "tcp", Addr: "host.iwarp.test."},
 		{Network: "tcp", Addr: "host.iwarp.test.:99999"},
 		{Network: "tcp", Addr: "host.iwarp.test.:no-such-service"},
