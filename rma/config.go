@@ -9,6 +9,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/quota"
+	"github.com/goiwarp/iwarp/regionkey"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 	"github.com/goiwarp/iwarp/solicit"
 )
@@ -41,9 +42,9 @@ type ServerConfig struct {
 	MaxRegions  int // 65,536
 	MaxFailures int // requests with a key that the client never had, per second and connection, before it is ended: 100
 	CacheSize   int // traffic keys that are kept: 4,096
-	// ScratchLimit is how many octets of memory there are for what is under way on all connections: 16 MiB. A connection
-	// keeps what it has used, unless more than half is in use. One whose peer takes nothing of what is to be sent for a
-	// minute ends.
+	// ScratchLimit is how many octets of memory there are for what is under way on all connections: 16 MiB, and at
+	// least MaxOp and 16, which one operation needs. A connection keeps what it has used, unless more than half is in use. One
+	// whose peer takes nothing of what is to be sent for a minute ends.
 	ScratchLimit int
 
 	Solicitor *Solicitor // of NewSolicitor; nil: the server has one of its own, of automatic size
@@ -72,7 +73,7 @@ type ClientConfig struct {
 	OpTimeout    time.Duration    // until the server answers, 1 ms to 60 s: 1 s
 	Dispatch     [2]time.Duration // how long operations wait until they are sent, by class, up to 10 s: 20 and 200 ms; negative: no limit
 	HelloTimeout time.Duration    // until the first message of the peer has come: 10 s
-	ScratchLimit int              // octets of memory for what is under way: 16 MiB; with Server its limit is that of both
+	ScratchLimit int              // octets of memory for what is under way, at least MaxOp and 16: 16 MiB; with Server its limit is that of both
 
 	Solicitor *Solicitor // of NewSolicitor; nil: that of Server, or one of its own, of automatic size
 }
@@ -149,6 +150,9 @@ func (c *ServerConfig) check() error {
 	if err := quota.Negative("rma: ServerConfig", *c); err != nil {
 		return err
 	}
+	if err := holdsOne("ServerConfig.ScratchLimit", c.ScratchLimit, c.MaxOp); err != nil {
+		return err
+	}
 	return within("ServerConfig.Dispatch", max(c.Dispatch[0], c.Dispatch[1]), 0, maxDispatch)
 }
 
@@ -182,7 +186,22 @@ func (c *ClientConfig) check() error {
 	if err := quota.Negative("rma: ClientConfig", *c); err != nil {
 		return err
 	}
+	limit, of := c.ScratchLimit, "ClientConfig.ScratchLimit"
+	if c.Server != nil {
+		limit, of = c.Server.cfg.ScratchLimit, "ServerConfig.ScratchLimit"
+	}
+	if err := holdsOne(of, limit, c.MaxOp); err != nil {
+		return err
+	}
 	return within("ClientConfig.Dispatch", max(c.Dispatch[0], c.Dispatch[1]), 0, maxDispatch)
+}
+
+// holdsOne refuses a limit of memory with which each operation of the largest size would fail.
+func holdsOne(what string, limit, maxOp int) error {
+	if need := maxOp + regionkey.TagSize; limit < need {
+		return fmt.Errorf("rma: %s is %d, and an operation of MaxOp needs %d", what, limit, need)
+	}
+	return nil
 }
 
 func within[T int | time.Duration](what string, v, least, most T) error {

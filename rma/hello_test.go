@@ -248,7 +248,8 @@ func TestConfigurationsAreChecked(t *testing.T) {
 		"Dispatch":    {PD: pd, Dispatch: [2]time.Duration{0, time.Hour}},
 		"ServerConfig.MaxRegions is negative: -1": {PD: pd, MaxRegions: -1},
 		"ScratchLimit": {PD: pd, ScratchLimit: -1},
-		"Solicitor":    {PD: pd, Solicitor: new(Solicitor)},
+		"ServerConfig.ScratchLimit is 4111, and an operation of MaxOp needs 4112": {PD: pd, ScratchLimit: 4111},
+		"Solicitor": {PD: pd, Solicitor: new(Solicitor)},
 	} {
 		s := NewServer(&c)
 		_, err := s.Register(1, NewMemory(nil), nil)
@@ -263,8 +264,10 @@ func TestConfigurationsAreChecked(t *testing.T) {
 		"Dispatch":  {PD: pd, Dispatch: [2]time.Duration{time.Hour, 0}},
 		"ClientConfig.HelloTimeout is negative: -1ns": {PD: pd, HelloTimeout: -1},
 		"ScratchLimit": {PD: pd, ScratchLimit: -1},
-		"Server":       {PD: pd, Server: NewServer(&ServerConfig{})},
-		"Solicitor":    {PD: pd, Solicitor: new(Solicitor)},
+		"ClientConfig.ScratchLimit is 65551, and an operation of MaxOp needs 65552": {PD: pd, MaxOp: 65536, ScratchLimit: 65551},
+		"ServerConfig.ScratchLimit is 4112, and an operation of MaxOp needs 4113":   {PD: pd, MaxOp: 4097, Server: NewServer(&ServerConfig{PD: pd, ScratchLimit: 4112})},
+		"ServerConfig.PD": {PD: pd, ScratchLimit: 1, Server: NewServer(&ServerConfig{})},
+		"Solicitor":       {PD: pd, Solicitor: new(Solicitor)},
 	} {
 		_, err := NewClient(t.Context(), nil, &c)
 		require.ErrorContains(t, err, field)
