@@ -142,7 +142,11 @@ func (c *conn) performClient(now time.Time, a *op.Action) {
 	case op.SendData:
 		c.sendData(a)
 	case op.SendStatus:
-		c.sendStatus(a, 0, 0, c.said.tag)
+		tag := c.said.tag // of the PULL, which has come just now
+		if k := c.call(a.Op); k != nil {
+			tag = k.sinkTag // or before the memory was asked for
+		}
+		c.sendStatus(a, 0, 0, tag)
 	case op.Complete:
 		c.complete(now, a)
 	case op.End:
@@ -153,19 +157,14 @@ func (c *conn) performClient(now time.Time, a *op.Action) {
 
 // enqueueRead asks the window for room for a read, whose sink there must be memory for.
 func (c *conn) enqueueRead(now time.Time, a *op.Action) {
-	f := &c.flights[a.Record]
-	if f.sink == nil && !c.call(a.Op).direct {
-		sink, err := c.leases.sink(op.ClientRole)
-		if sink == nil {
-			c.call(a.Op).why = cmp.Or(err, errNoMemory)
-			c.endUnlessFull(err)
-			c.clientDo = c.asClient.Refused(c.clientDo, now, a.Op)
-			return
-		}
-		f.sink = sink
+	if ok, err := c.hasSink(a); !ok {
+		c.call(a.Op).why = cmp.Or(err, errNoMemory)
+		c.endUnlessFull(err)
+		c.clientDo = c.asClient.Refused(c.clientDo, now, a.Op)
+		return
 	}
 	grant, granted, err := c.solicitor.enqueue(now, ticket{conn: c, role: op.ClientRole, id: a.Op}, solicit.Class(a.Class), a.N)
-	f.grant = grant
+	c.flights[a.Record].grant = grant
 	switch {
 	case err != nil:
 		c.call(a.Op).why = err
@@ -173,6 +172,21 @@ func (c *conn) enqueueRead(now time.Time, a *op.Action) {
 	case granted:
 		c.clientDo = c.asClient.Granted(c.clientDo, now, a.Op)
 	}
+}
+
+// hasSink makes the STag of a read, and its memory unless that is the buffer of the caller. It reports false if there is none.
+func (c *conn) hasSink(a *op.Action) (bool, error) {
+	if c.call(a.Op).direct {
+		err := c.makeLent(a, lentSink, sinkAccess)
+		return err == nil, err
+	}
+	f := &c.flights[a.Record]
+	if f.sink != nil {
+		return true, nil
+	}
+	sink, err := c.leases.sink(op.ClientRole)
+	f.sink = sink
+	return sink != nil, err
 }
 
 // sendRequest sends the request of an operation. mu is held.
@@ -184,14 +198,18 @@ func (c *conn) sendRequest(now time.Time, a *op.Action) {
 	var err error
 	switch {
 	case k.direct:
-		enable, err = c.lend(a, k, lentSink, sinkAccess)
+		enable, err = c.leases.enable(c.flights[a.Record].lent[lentSink], a.Op, k.cmd.Buf)
 	case a.Kind == op.Read:
 		sink := c.flights[a.Record].sink
 		enable, err = c.leases.enable(sink, a.Op, sink.mem[:max(len(k.cmd.Buf)+c.overhead, 1)])
 	case a.Source:
-		enable, err = c.lend(a, k, lentSource, sourceAccess)
+		enable, err = c.lendSource(a, k)
 	}
-	if c.endIf(err) {
+	if err != nil {
+		if !c.endUnlessFull(err) {
+			k.why = err
+			c.clientDo = c.asClient.Unsent(c.clientDo, now, a.Op)
+		}
 		return
 	}
 	h, ok := c.header(a.Op, a.Class)
@@ -210,17 +228,21 @@ func (c *conn) sendRequest(now time.Time, a *op.Action) {
 	}
 }
 
-// lend lets the peer access the buffer of the caller.
-func (c *conn) lend(a *op.Action, k *call, what int, access stag.Access) (iwarp.SendWR, error) {
+// lendSource lets the peer read the buffer of the caller.
+func (c *conn) lendSource(a *op.Action, k *call) (iwarp.SendWR, error) {
+	if err := c.makeLent(a, lentSource, sourceAccess); err != nil {
+		return iwarp.SendWR{}, err
+	}
+	return c.leases.enable(c.flights[a.Record].lent[lentSource], a.Op, k.cmd.Buf)
+}
+
+// makeLent makes a lease for the buffer of the caller, unless the record has one of an earlier operation.
+func (c *conn) makeLent(a *op.Action, what int, access stag.Access) (err error) {
 	l := &c.flights[a.Record].lent[what]
 	if *l == nil {
-		made, err := c.leases.make(op.ClientRole, access, nil)
-		if err != nil {
-			return iwarp.SendWR{}, err
-		}
-		*l = made
+		*l, err = c.leases.make(op.ClientRole, access, nil)
 	}
-	return c.leases.enable(*l, a.Op, k.cmd.Buf)
+	return err
 }
 
 // appendRequest makes the request of an operation.

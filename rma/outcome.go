@@ -20,7 +20,7 @@ const (
 	RemoteAuth      = Outcome(op.RemoteAuth)      // the key is wrong; no effect
 	NACK            = Outcome(op.NACK)            // the server does not do it now; no effect
 	Timeout         = Outcome(op.Timeout)         // no answer in time; a write is done or not, but never later
-	DispatchTimeout = Outcome(op.DispatchTimeout) // it waited too long on this side, and nothing was sent
+	DispatchTimeout = Outcome(op.DispatchTimeout) // it waited too long on this side, or found no memory there; no effect
 	Bounds          = Outcome(op.Bounds)          // outside of the region; no effect
 	RemoteError     = Outcome(op.RemoteError)     // what backs the region has failed; the effect is unknown
 	Conflict        = Outcome(op.Conflict)        // of a Rekey: not the next epoch; no effect

@@ -29,16 +29,19 @@ func TestRegionsAreUsedUp(t *testing.T) {
 		for name, c := range map[string]struct {
 			client bool // it has no region
 			op     Op
+			direct bool
 			wants  []error
 		}{
-			"read, of the client": {true, Read, []error{ErrDispatchTimeout, iwarp.ErrLimit}},
-			"read, of the server": {false, Read, []error{ErrNACK}},
-			"write":               {false, Write, []error{ErrNACK}},
+			"read, of the client":        {true, Read, false, []error{ErrDispatchTimeout, iwarp.ErrLimit}},
+			"direct read, of the client": {true, Read, true, []error{ErrDispatchTimeout, iwarp.ErrLimit}},
+			"write, of the client":       {true, Write, false, []error{ErrDispatchTimeout, iwarp.ErrLimit}},
+			"read, of the server":        {false, Read, false, []error{ErrNACK}},
+			"write, of the server":       {false, Write, false, []error{ErrNACK}},
 		} {
 			t.Run(suite+", "+name, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					w := start(t, p)
-					cmd := Command{Op: c.op, Handle: w.opens(), Buf: make([]byte, 1000)}
+					cmd := Command{Op: c.op, Handle: w.opens(), Buf: make([]byte, 1000), Direct: c.direct}
 					portal, pd := w.portal(1), w.plan.server.PD
 					if c.client {
 						pd = w.plan.client.PD

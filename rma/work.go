@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/regionkey"
 	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
@@ -115,7 +116,10 @@ func (c *conn) do(w *work) {
 
 // finish tells the machine what has become of it. mu is held.
 func (c *conn) finish(w *work) {
-	c.endIf(w.err)
+	unsent := w.do == workSeal && errors.Is(w.err, iwarp.ErrLimit)
+	if !unsent {
+		c.endIf(w.err)
+	}
 	if c.stage == gone {
 		c.lookAgain() // perhaps that is the last operation
 	}
@@ -124,7 +128,12 @@ func (c *conn) finish(w *work) {
 		c.clientDo = c.asClient.Opened(c.clientDo, c.now, w.id, w.good)
 	case workSeal:
 		w.call.blob = w.blob
-		c.clientDo = c.asClient.Sealed(c.clientDo, c.now, w.id)
+		if unsent {
+			w.call.why = w.err
+			c.clientDo = c.asClient.Unsent(c.clientDo, c.now, w.id)
+		} else {
+			c.clientDo = c.asClient.Sealed(c.clientDo, c.now, w.id)
+		}
 	case workServe:
 		w.q.blob = w.blob
 		if w.kind == op.Open && w.verdict.Outcome == op.OK {

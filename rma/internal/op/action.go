@@ -39,10 +39,10 @@ const (
 // What a Client asks for.
 const (
 	// SendRequest enables the sink of a read, or the source of a write that has one, and sends the
-	// request.
+	// request. If there is no memory for that source the caller calls Unsent instead.
 	SendRequest Do = 32 + iota
-	// Seal seals the buffer of a write, with the salt of the PULL. The caller then calls Sealed,
-	// once. In suite 0 nothing is to be sealed.
+	// Seal seals the buffer of a write, with the salt of the PULL. The caller then calls Sealed, or Unsent if
+	// there is no memory for the blob, once. In suite 0 nothing is to be sealed.
 	Seal
 	// SendData writes the blob to the sink of the PULL, and sends DATA, which invalidates it.
 	SendData

@@ -23,6 +23,7 @@ import (
 //	                     OPEN_REP,
 //	                     REKEY_DONE       unused, Complete(OK)
 //	                     STATUS           unused, Release, Complete
+//	                     Unsent           unused, Complete(DispatchTimeout)
 //	                     timer            read: fenced, Hold, Complete(Timeout); or revoking, Revoke
 //	                                      and Release besides, if Linger is 0
 //	                                      direct read: withdrawn, Hold, Revoke
@@ -34,9 +35,10 @@ import (
 //	                     after End        lost, the timer is Ts + G from now
 //	opening              Opened           unused, Release, Complete(OK or RemoteAuth)
 //	sealing    Ts + G    Sealed           pulled, SendData
+//	                     Unsent           unused, SendStatus(NACK, TooLate), Complete(DispatchTimeout)
 //	                     STATUS, timer,
 //	                     Lost             settled: with that outcome, Timeout or Closed
-//	settled              Sealed           unused, Complete
+//	settled              Sealed, Unsent   unused, Complete
 //	pulled     Ts + G    WRITE_DONE       unused, Complete(OK)
 //	                     STATUS           unused, Complete
 //	                     timer            unused, Complete(Timeout); source: withdrawn, Revoke
@@ -273,6 +275,29 @@ func (c *Client) Sealed(dst []Action, now time.Time, id ID) []Action {
 	default:
 		return dst
 	}
+}
+
+// Unsent says that there is no memory for what SendRequest or Seal has asked for, so that nothing of it was sent. It is
+// for writes: a read has the memory for its sink before it is granted.
+func (c *Client) Unsent(dst []Action, now time.Time, id ID) []Action {
+	dst = c.Tick(dst, now)
+	i, ok := c.find(id)
+	if !ok {
+		return dst
+	}
+	r := result{outcome: DispatchTimeout}
+	switch o := &c.ops[i]; o.state {
+	case opSent:
+	case opSealing:
+		a := c.action(SendStatus, i)
+		a.Outcome, a.Reason, a.Invalidate = NACK, TooLate, true
+		dst = append(dst, a)
+	case opSettled:
+		r = o.result
+	default:
+		return dst
+	}
+	return c.retire(c.complete(dst, id, r), i)
 }
 
 // Opened says whether the blob of a read was good.

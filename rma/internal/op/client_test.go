@@ -193,6 +193,36 @@ func TestRMA_22_LatePullIsRefused(t *testing.T) {
 	require.Equal(t, ClientStats{Outcomes: [Outcomes]uint64{Timeout: 1}, Late: 1, LatePulls: 1}, c.Stats())
 }
 
+// TestRMA_28_WriteWithoutMemoryFailsAlone: its request or its data are not sent, and its credit is free again.
+func TestRMA_28_WriteWithoutMemoryFailsAlone(t *testing.T) {
+	c := newClient(t, nil)
+	source := putCmd
+	source.Source = true
+	c.want("Complete(4, 0), Free", c.Unsent(nil, c.now, c.posts(source, "SendRequest")))
+	require.True(t, c.Idle())
+
+	id := c.sent(putCmd)
+	c.hears(pull(id), "Seal")
+	c.want("SendStatus(2, 3) Invalidate, Complete(4, 0), Free", c.Unsent(nil, c.now, id))
+	require.True(t, c.Idle())
+	c.want("", c.Unsent(nil, c.now, id))
+
+	id = c.sent(putCmd) // the server was quicker
+	c.hears(pull(id), "Seal")
+	c.hears(status(id, NACK, Closing, NoRole), "")
+	c.want("Complete(2, 4), Free", c.Unsent(nil, c.now, id))
+
+	id = c.sent(putCmd) // it is too late to tell the server
+	c.hears(pull(id), "Seal")
+	c.sleep(time.Hour)
+	c.want("Complete(3, 0), Free", c.Unsent(nil, c.now, id))
+
+	id = c.sent(putCmd)
+	c.hears(pull(id), "Seal")
+	c.want("SendData", c.Sealed(nil, c.now, id))
+	c.want("", c.Unsent(nil, c.now, id))
+}
+
 func TestRMA_23_24_LateBlobIsNotOpened(t *testing.T) {
 	c := newClient(t, nil)
 	id := c.sent(getCmd)

@@ -137,12 +137,13 @@ type scenario struct {
 }
 
 var (
-	aRead   = plan{cmd: Command{Kind: Read, Length: 100}}
-	aDirect = plan{cmd: Command{Kind: Read, Length: 100, Direct: true}}
-	aPut    = plan{cmd: Command{Kind: Write, Length: 100}}
-	aSource = plan{cmd: Command{Kind: Write, Length: 100, Source: true}}
-	anOpen  = plan{cmd: Command{Kind: Open}}
-	aRekey  = plan{cmd: Command{Kind: Rekey}}
+	aRead    = plan{cmd: Command{Kind: Read, Length: 100}}
+	aDirect  = plan{cmd: Command{Kind: Read, Length: 100, Direct: true}}
+	aPut     = plan{cmd: Command{Kind: Write, Length: 100}}
+	aSource  = plan{cmd: Command{Kind: Write, Length: 100, Source: true}}
+	anUnsent = plan{cmd: aPut.cmd, unsent: true}
+	anOpen   = plan{cmd: Command{Kind: Open}}
+	aRekey   = plan{cmd: Command{Kind: Rekey}}
 )
 
 func explore(t *testing.T, s scenario) (*exploration, error) {
@@ -181,6 +182,8 @@ func TestRMA_19_InEachState(t *testing.T) {
 		{name: "an open", plans: []plan{anOpen}, credits: 1, linger: unit, params: cuts},
 		{name: "a rekey", plans: []plan{aRekey}, credits: 1, linger: unit, params: cuts},
 		{name: "a damaged write", plans: []plan{{cmd: aPut.cmd, bad: true}}, credits: 1, linger: unit},
+		{name: "a write without memory", plans: []plan{anUnsent}, credits: 1, linger: unit, params: cuts},
+		{name: "a write without memory, and one with it", plans: []plan{anUnsent, aPut}, credits: 1, linger: unit},
 		{name: "two reads, one credit", plans: []plan{aRead, aRead}, credits: 1},
 		{name: "two reads, one credit, and the end", plans: []plan{aRead, aRead}, credits: 1, linger: unit, params: cuts},
 		{name: "two writes, one credit", long: true, plans: []plan{aPut, aPut}, credits: 1, linger: unit, params: cuts},

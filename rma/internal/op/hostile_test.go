@@ -72,6 +72,9 @@ func (h *hostile) event(name Do, id ID, b int) []Action {
 	case name == Revoke:
 		return s.Revoked(nil, h.now, id)
 	case name == Seal:
+		if b%4 == 0 {
+			return c.Unsent(nil, h.now, id)
+		}
 		return c.Sealed(nil, h.now, id)
 	case name == Serve:
 		return s.Served(nil, h.now, id, v)

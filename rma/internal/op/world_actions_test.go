@@ -88,6 +88,10 @@ func (w *world) finish(k *work) {
 	*k = work{}
 	switch job.kind {
 	case workSeal:
+		if p.unsent {
+			w.act(job.role, w.client.Unsent(w.buf[:0], now, job.op))
+			return
+		}
 		w.act(job.role, w.client.Sealed(w.buf[:0], now, job.op))
 	case workOpen:
 		if !p.bad {

@@ -70,6 +70,7 @@ type plan struct {
 	verdict Verdict // of the request
 	served  Verdict
 	bad     bool // its blob is damaged
+	unsent  bool // there is no memory for its blob
 	copied  CopyResult
 }
 
