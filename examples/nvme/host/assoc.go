@@ -28,7 +28,8 @@ type assoc struct {
 	version  capsule.Version
 	id       *capsule.IdentifyController
 	nvm      capsule.IdentifyNVM
-	transfer int // octets that a command moves at most
+	transfer int   // octets that a command moves at most
+	noEvents error // with which the target has refused to enable events
 	admin    *queue
 	io       []*queue
 	next     atomic.Uint32 // I/O queue

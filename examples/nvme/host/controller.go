@@ -101,6 +101,9 @@ func (c *Controller) complete(ctx context.Context, a *assoc) error {
 // serve takes the events of an association, which is the controller's already. While that is being reset the target ends the request
 // for an event.
 func (c *Controller) serve(a *assoc) {
+	if a.noEvents != nil {
+		c.emit(Event{Kind: EventAsync, Err: a.noEvents})
+	}
 	a.workers.Go(func() {
 		err := a.watch(c.ctx, func(ctx context.Context, e capsule.AsyncEvent) { c.handleEvent(ctx, a, e) })
 		if err != nil && c.has(a) {

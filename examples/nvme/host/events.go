@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
@@ -49,13 +50,18 @@ type Event struct {
 // maxEvents is how many events wait for the program. Further ones are dropped.
 const maxEvents = 64
 
-// enableEvents asks for the events that the target can report and this host knows.
+// enableEvents asks for the events that the target can report and this host knows. A target that refuses that may do all the rest: the
+// program is told of the refusal, and the target reports those events at most that need not be enabled.
 func (a *assoc) enableEvents(ctx context.Context) error {
 	wanted := a.id.OAES & (capsule.NoticeNamespaces | capsule.NoticeDiscovery)
 	if wanted == 0 {
 		return nil
 	}
 	_, err := a.command(ctx, capsule.SetFeatures{FID: capsule.FeatureAsyncEvents, Value: wanted}.SQE(0, capsule.SGL{}), nil)
+	if errors.As(err, new(capsule.StatusError)) {
+		a.noEvents = err
+		return nil
+	}
 	return err
 }
 

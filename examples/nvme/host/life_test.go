@@ -360,6 +360,29 @@ func TestHOST_21_EventsAreRefused(t *testing.T) {
 	})
 }
 
+// A target that reports events, and refuses to let them be chosen, has namespaces all the same.
+func TestHOST_21_EventsCannotBeEnabled(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg := newTarget(t)
+		tg.script(func(c *call) bool {
+			if c.Opcode != capsule.OpSetFeatures || capsule.ParseSetFeatures(&c.SQE).FID != capsule.FeatureAsyncEvents {
+				return false
+			}
+			c.answer(0, capsule.StatusInvalidField)
+			return true
+		})
+		c := connect(t, tg, pipeOptions(t))
+		_, err := disk(t, c).WriteAt(pattern(4096, 1), 0)
+		require.NoError(t, err)
+		want := Event{Kind: EventAsync, Err: capsule.StatusError{Status: capsule.StatusInvalidField}}
+		require.Equal(t, want, <-c.Events())
+		synctest.Wait()
+		require.Len(t, tg.commands(capsule.OpAsyncEvent), 1, "there are events that need not be enabled")
+		require.NoError(t, c.Reset(context.Background()))
+		require.Equal(t, want, event(t, c, EventAsync))
+	})
+}
+
 // A target that is disabled ends the request for an event, which is no refusal.
 func TestHOST_21_EventsDuringAReset(t *testing.T) {
 	virtual(t, func(t *testing.T) {
