@@ -25,6 +25,7 @@ type Controller struct {
 
 	closing sync.Once
 	looking chan struct{} // of one element: a namespace is being described
+	refused chan struct{} // of one element: the target has refused to describe a namespace
 
 	mu           sync.Mutex
 	assoc        *assoc // nil: there is none now
@@ -51,7 +52,7 @@ func Connect(ctx context.Context, addr, subnqn string, o *Options) (*Controller,
 	c := &Controller{
 		addr: addr, subnqn: subnqn, o: o, rnic: o.RNIC, events: make(chan Event, maxEvents),
 		resets: make(chan chan error), done: make(chan struct{}), changedState: make(chan struct{}),
-		looking: make(chan struct{}, 1), namespaces: make(map[uint32]*Namespace),
+		looking: make(chan struct{}, 1), refused: make(chan struct{}, 1), namespaces: make(map[uint32]*Namespace),
 	}
 	if c.rnic == nil {
 		if c.rnic, err = iwarp.Open(nil); err != nil {
@@ -98,12 +99,13 @@ func (c *Controller) complete(ctx context.Context, a *assoc) error {
 	return c.refresh(ctx, a, nil, true)
 }
 
-// serve takes the events of an association, which is the controller's already. While that is being reset the target ends the request
-// for an event.
+// serve takes the events of an association, which is the controller's already, and looks after its namespaces. While that is being reset
+// the target ends the request for an event.
 func (c *Controller) serve(a *assoc) {
 	if a.noEvents != nil {
 		c.emit(Event{Kind: EventAsync, Err: a.noEvents})
 	}
+	a.workers.Go(func() { c.revive(a) })
 	a.workers.Go(func() {
 		err := a.watch(c.ctx, func(ctx context.Context, e capsule.AsyncEvent) { c.handleEvent(ctx, a, e) })
 		if err != nil && c.has(a) {

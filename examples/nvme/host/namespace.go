@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
@@ -49,7 +50,8 @@ func (n *Namespace) NGUID() [16]byte { return n.state.Load().identity.nguid }
 func (n *Namespace) EUI64() [8]byte { return n.state.Load().identity.eui64 }
 
 // Err is why the namespace cannot be used now: [ErrReplaced], which is final, or
-// [capsule.ErrInactive], or what is wrong with what the target says of it.
+// [capsule.ErrInactive], or what is wrong with what the target says of it. It may also be a
+// [capsule.StatusError], with which the target refuses to describe the namespace; if that may pass, the host asks again every 2 s.
 func (n *Namespace) Err() error { return n.state.Load().err }
 
 // Namespaces returns the active namespaces, in the order of their NSIDs. A namespace that has been
@@ -116,6 +118,44 @@ func (c *Controller) refresh(ctx context.Context, a *assoc, ids []uint32, all bo
 	return nil
 }
 
+// lookAgain is the time between two looks at namespaces that the target refuses to describe.
+const lookAgain = 2 * time.Second
+
+// revive looks again at the namespaces that the target has refused to describe, until the association has failed: no event tells
+// that it would describe them now.
+func (c *Controller) revive(a *assoc) {
+	for {
+		select {
+		case <-c.refused:
+		case <-a.down:
+			return
+		}
+		select {
+		case <-time.After(lookAgain):
+		case <-a.down:
+			return
+		}
+		_ = c.refresh(c.ctx, a, c.undescribed(), false) // an error is one of the association, or of Close
+	}
+}
+
+// undescribed are the NSIDs of the namespaces that the target has refused to describe, with a status that may pass.
+func (c *Controller) undescribed() (ids []uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for nsid, n := range c.namespaces {
+		if mayPass(n.Err()) {
+			ids = append(ids, nsid)
+		}
+	}
+	return ids
+}
+
+func mayPass(err error) bool {
+	var refused capsule.StatusError
+	return errors.As(err, &refused) && passes(refused.Status)
+}
+
 // known are the NSIDs of the namespaces that the program has.
 func (c *Controller) known() (ids []uint32) {
 	c.mu.Lock()
@@ -137,6 +177,12 @@ func (c *Controller) update(nsid uint32, d description, err error) *Namespace {
 		old := n.state.Load()
 		if err != nil {
 			n.state.Store(&nsState{description: old.description, err: err})
+			if mayPass(err) {
+				select {
+				case c.refused <- struct{}{}:
+				default:
+				}
+			}
 			return n
 		}
 		if old.identity == d.identity && old.geometry.LBADS == d.geometry.LBADS {

@@ -223,6 +223,32 @@ func TestHOST_19_WaitingCommand(t *testing.T) {
 	})
 }
 
+// A namespace that the target is not ready for when the host connects again can be used as soon as it is, without an event.
+func TestHOST_19_NamespaceIsNotReady(t *testing.T) {
+	for _, status := range []capsule.Status{capsule.StatusNamespaceNotReady, capsule.StatusInvalidField} {
+		virtual(t, func(t *testing.T) {
+			tg := newTarget(t)
+			c := connect(t, tg, pipeOptions(t))
+			n := disk(t, c)
+			const refusals = 20 // more than the host repeats a command
+			tg.refuses(capsule.CNSNamespace, status, refusals)
+			tg.lose()
+			event(t, c, EventReconnected)
+			_, err := n.WriteAt(pattern(4096, 1), 0)
+			require.ErrorIs(t, err, capsule.StatusError{Status: status})
+			time.Sleep(time.Minute)
+			_, err = n.WriteAt(pattern(4096, 1), 0)
+			if status.DNR() {
+				require.ErrorIs(t, err, capsule.StatusError{Status: status})
+				require.Equal(t, 2, tg.asked(capsule.CNSNamespace), "to ask again is in vain")
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, 1+refusals+1, tg.asked(capsule.CNSNamespace))
+		})
+	}
+}
+
 func TestHOST_19_NamespaceComesBack(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)
