@@ -35,6 +35,9 @@ const (
 	EventNotice = 2
 )
 
+// EventPersistentError is the Info of an EventError: the controller works no more, and is to be reset.
+const EventPersistentError = 3
+
 // The events that a target of this project reports.
 var (
 	EventNamespaceChanged = AsyncEvent{Type: EventNotice, Info: 0x00, LID: LogChangedNamespaces}

@@ -96,7 +96,10 @@ func (a *assoc) readLog(ctx context.Context, lid uint8, n int) ([]byte, error) {
 	return log, err
 }
 
-// handleEvent is what the controller does with an event.
+var errPersistent = errors.New("nvme: the controller has reported a persistent internal error")
+
+// handleEvent is what the controller does with an event. After a persistent internal error the host connects again, to a new controller
+// (Base 2.0, 5.2).
 func (c *Controller) handleEvent(ctx context.Context, a *assoc, e capsule.AsyncEvent) {
 	event := Event{Kind: EventAsync, Async: e}
 	switch e.LID {
@@ -112,6 +115,9 @@ func (c *Controller) handleEvent(ctx context.Context, a *assoc, e capsule.AsyncE
 	}
 	if a.cause() == nil {
 		c.emit(event)
+	}
+	if e.Type == capsule.EventError && e.Info == capsule.EventPersistentError {
+		a.fail(errPersistent)
 	}
 }
 

@@ -383,6 +383,34 @@ func TestHOST_21_EventsCannotBeEnabled(t *testing.T) {
 	})
 }
 
+// A controller with a persistent internal error is replaced, as the specification wants it. One that has passed over changes nothing.
+func TestHOST_21_PersistentInternalError(t *testing.T) {
+	for info, replaced := range map[uint8]bool{capsule.EventPersistentError: true, 4: false} {
+		virtual(t, func(t *testing.T) {
+			tg := newTarget(t)
+			e := capsule.AsyncEvent{Type: capsule.EventError, Info: info, LID: capsule.LogError}
+			tg.script(func(c *call) bool {
+				if c.q.qid != 0 || c.Opcode != capsule.OpAsyncEvent || len(tg.commands(capsule.OpAsyncEvent)) > 1 {
+					return false
+				}
+				c.answer(uint64(e.DW0()), capsule.Success)
+				return true
+			})
+			c := connect(t, tg, pipeOptions(t))
+			require.Equal(t, Event{Kind: EventAsync, Async: e}, <-c.Events())
+			if replaced {
+				require.Equal(t, Event{Kind: EventDisconnected, Err: errPersistent}, <-c.Events())
+				event(t, c, EventReconnected)
+			}
+			_, err := disk(t, c).WriteAt(pattern(4096, 1), 0)
+			require.NoError(t, err)
+			tg.mu.Lock()
+			defer tg.mu.Unlock()
+			require.Equal(t, replaced, len(tg.connects) > 2, "the admin queue and an I/O queue, of each controller")
+		})
+	}
+}
+
 // A target that is disabled ends the request for an event, which is no refusal.
 func TestHOST_21_EventsDuringAReset(t *testing.T) {
 	virtual(t, func(t *testing.T) {
