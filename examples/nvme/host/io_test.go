@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -199,6 +200,27 @@ func TestHOST_20_LostResponses(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A command whose memory is being prepared when the connections end is lost like all others, and can be sent again. What it needs is
+// closed by then.
+func TestHOST_20_LostWhilePrepared(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg := newTarget(t)
+		c := connect(t, tg, pipeOptions(t))
+		n := disk(t, c)
+		q := c.assoc.io[0]
+		s := <-q.free // its region is made for the first command
+		tg.lose()
+		event(t, c, EventDisconnected)
+		synctest.Wait()
+		read := capsule.RW{Opcode: capsule.OpRead, NSID: n.nsid}
+		wrs, err := q.prepare(s, &command{sqe: read.SQE(0, capsule.SGL{}), data: make([]byte, 4096)})
+		require.Error(t, err)
+		var lost *LostError
+		require.ErrorAs(t, q.enter(s, wrs, err), &lost)
+		require.False(t, lost.Sent)
+	})
 }
 
 func TestHOST_24_Commands(t *testing.T) {

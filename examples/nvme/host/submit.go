@@ -63,14 +63,20 @@ func (q *queue) add(s *slot, c *command) error {
 	}
 	s.begin(c.sqe.Opcode, c.timeout)
 	wrs, err := q.prepare(s, c)
-	if err != nil {
-		return err
-	}
+	return q.enter(s, wrs, err)
+}
+
+// enter adds to what push posts what prepare has made. If kill has come meanwhile, prepare may have failed for what release has closed:
+// the command is lost like all others.
+func (q *queue) enter(s *slot, wrs []iwarp.SendWR, err error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.err != nil {
+	switch {
+	case q.err != nil:
 		s.window.detach()
 		return &LostError{Cause: q.err}
+	case err != nil:
+		return err
 	}
 	q.out = append(q.out, wrs...)
 	s.phase = queued
@@ -204,7 +210,7 @@ func (q *queue) region(s *slot) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.err != nil { // kill has come meanwhile, and release may have been here
-		return errors.Join(&LostError{Cause: q.err}, mr.Close())
+		return errors.Join(q.err, mr.Close())
 	}
 	s.mr = mr
 	return nil
