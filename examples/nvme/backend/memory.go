@@ -125,7 +125,11 @@ func (m *Memory) WriteAt(ctx context.Context, p []byte, off int64, _ bool) error
 	}
 	for len(p) > 0 {
 		n := min(int64(len(p)), memoryStripe-off%memoryStripe)
-		if m.writeStripe(p[:n], off) {
+		there, err := m.writeStripe(ctx, p[:n], off)
+		if err != nil {
+			return &Error{Op: OpWrite, Off: at, Len: whole, Err: err}
+		}
+		if there {
 			p, off = p[n:], off+n
 			continue
 		}
@@ -136,17 +140,21 @@ func (m *Memory) WriteAt(ctx context.Context, p []byte, off int64, _ bool) error
 	return nil
 }
 
-// writeStripe returns false if there is no chunk to write to.
-func (m *Memory) writeStripe(p []byte, off int64) bool {
+// writeStripe returns false if there is no chunk to write to. It looks at ctx when no other operation can come in between: see
+// volume.goOn.
+func (m *Memory) writeStripe(ctx context.Context, p []byte, off int64) (there bool, err error) {
 	l := m.lockOf(off)
 	l.Lock()
 	defer l.Unlock()
 	c := m.chunks[off/memoryChunk]
 	if c == nil {
-		return false
+		return false, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return true, err
 	}
 	copy(c[off%memoryChunk:], p)
-	return true
+	return true, nil
 }
 
 // WriteZeroes is that of [Backend]. Chunks that are not there need not be allocated for that.
@@ -170,10 +178,14 @@ func (m *Memory) zero(ctx context.Context, op Op, off, n int64, free bool) error
 		}
 		part := min(n, memoryChunk-off%memoryChunk)
 		whole := off%memoryChunk == 0 && (part == memoryChunk || off+part == m.size)
+		var err error
 		if free && whole {
-			m.free(off / memoryChunk)
+			err = m.free(ctx, off/memoryChunk)
 		} else {
-			m.zeroChunk(off, part)
+			err = m.zeroChunk(ctx, off, part)
+		}
+		if err != nil {
+			return &Error{Op: op, Off: off, Len: n, Err: err}
 		}
 		off, n = off+part, n-part
 	}
@@ -181,12 +193,15 @@ func (m *Memory) zero(ctx context.Context, op Op, off, n int64, free bool) error
 }
 
 // zeroChunk makes zeros within a chunk, stripe by stripe.
-func (m *Memory) zeroChunk(off, n int64) {
+func (m *Memory) zeroChunk(ctx context.Context, off, n int64) error {
 	for n > 0 {
 		part := min(n, memoryStripe-off%memoryStripe)
-		m.writeStripe(zeros[:part], off) // without a chunk there are zeros
+		if _, err := m.writeStripe(ctx, zeros[:part], off); err != nil { // without a chunk there are zeros
+			return err
+		}
 		off, n = off+part, n-part
 	}
+	return nil
 }
 
 // Flush is that of [Backend]: there is nothing to do.
@@ -200,7 +215,7 @@ func (m *Memory) Close() error {
 		return &Error{Kind: ErrClosed, Op: OpClose}
 	}
 	for i := range m.chunks {
-		m.free(int64(i))
+		_ = m.free(context.Background(), int64(i))
 	}
 	m.from.unmap()
 	return nil
@@ -244,17 +259,21 @@ func (m *Memory) allocate(i int64) error {
 }
 
 // free makes zeros of a chunk.
-func (m *Memory) free(i int64) {
+func (m *Memory) free(ctx context.Context, i int64) error {
 	if !m.has(i) { // most of a large range are not there
-		return
+		return nil
 	}
 	m.lockChunk(i)
 	defer m.unlockChunk(i)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if one := m.chunks[i]; one != nil {
 		m.chunks[i] = nil
 		m.have.Add(-1)
 		m.from.put(one)
 	}
+	return nil
 }
 
 func (m *Memory) has(i int64) bool {

@@ -269,3 +269,37 @@ func TestNVME_76_CancelledAndClosed(t *testing.T) {
 		require.ErrorIs(t, b.Close(), ErrClosed)
 	})
 }
+
+// An endingContext has ended when it was looked at so many times.
+type endingContext struct {
+	context.Context
+	looks int
+}
+
+func (c *endingContext) Err() error {
+	if c.looks--; c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestNVME_76_CancelledAtTheLastMoment: what changes octets looks whether its connection is there when nothing can come in between any
+// more. Its host repeats it on another connection, and what that one writes afterwards must stay.
+func TestNVME_76_CancelledAtTheLastMoment(t *testing.T) {
+	eachSubject(t, func(t *testing.T, b Backend, _ func() Backend) {
+		bs := int64(b.BlockSize())
+		newer := fill(1<<20, 1)
+		require.NoError(t, b.WriteAt(ctx, newer, 0, false))
+		after := func(looks int) context.Context { return &endingContext{ctx, looks} }
+		for what, err := range map[string]error{
+			"write":        b.WriteAt(after(1), fill(bs, 2), 0, false),
+			"FUA":          b.WriteAt(after(1), fill(bs, 3), 0, true),
+			"write zeroes": b.WriteZeroes(after(2), 0, bs, false, false),
+			"deallocate":   b.WriteZeroes(after(2), 0, 1<<20, true, false),
+			"trim":         b.Trim(after(2), 0, 1<<20),
+		} {
+			require.ErrorIs(t, err, context.Canceled, what)
+		}
+		requireEqual(t, newer, mustRead(t, b, 0, 1<<20), "nothing was changed")
+	})
+}

@@ -89,8 +89,8 @@ func (v *volume) ReadAt(ctx context.Context, p []byte, off int64) error {
 	}
 	id := v.blocks.lock(off, n, false)
 	defer v.blocks.unlock(id)
-	if v.closed.Load() {
-		return &Error{Kind: ErrClosed, Op: OpRead, Off: off, Len: n}
+	if err := v.goOn(ctx, OpRead, off, n); err != nil {
+		return err
 	}
 	if err := v.medium.readAt(p, off); err != nil {
 		return &Error{ErrRead, OpRead, off, n, err}
@@ -105,24 +105,36 @@ func (v *volume) WriteAt(ctx context.Context, p []byte, off int64, fua bool) err
 		return err
 	}
 	if fua && v.volatile && v.writesDurably.Load() && v.durably.CompareAndSwap(false, true) {
-		done, err := v.writeThrough(p, off)
+		done, err := v.writeThrough(ctx, p, off)
 		if done {
 			return err
 		}
 	}
-	if err := v.change(OpWrite, off, n, func() error { return v.medium.writeAt(p, off) }); err != nil {
+	if err := v.change(ctx, OpWrite, off, n, func() error { return v.medium.writeAt(p, off) }); err != nil {
 		return err
 	}
 	return v.settle(ctx, OpWrite, off, n, fua)
 }
 
-// change has f change n octets at off, which are to be synced then: also when f fails, for it
-// may have changed some.
-func (v *volume) change(op Op, off, n int64, f func() error) error {
-	id := v.blocks.lock(off, n, true)
-	defer v.blocks.unlock(id)
+// goOn looks again at what may have come while an operation waited for its octets. A write whose ctx has ended must not be one of the
+// last moment: when a connection is lost its host repeats it on another one, and may have written something else there since.
+func (v *volume) goOn(ctx context.Context, op Op, off, n int64) error {
 	if v.closed.Load() {
 		return &Error{Kind: ErrClosed, Op: op, Off: off, Len: n}
+	}
+	if err := ctx.Err(); err != nil {
+		return &Error{Op: op, Off: off, Len: n, Err: err}
+	}
+	return nil
+}
+
+// change has f change n octets at off, which are to be synced then: also when f fails, for it
+// may have changed some.
+func (v *volume) change(ctx context.Context, op Op, off, n int64, f func() error) error {
+	id := v.blocks.lock(off, n, true)
+	defer v.blocks.unlock(id)
+	if err := v.goOn(ctx, op, off, n); err != nil {
+		return err
 	}
 	err := f()
 	if errors.Is(err, errUnsupported) {
@@ -153,13 +165,13 @@ func (v *volume) judge(op Op, off, n int64, err error) error {
 // One call is under way at a time: the system tells of a page that it could not write once
 // to each open file, and so one of two calls might take the error of the other. Where many
 // come at once the joined sync serves them better anyway.
-func (v *volume) writeThrough(p []byte, off int64) (done bool, err error) {
+func (v *volume) writeThrough(ctx context.Context, p []byte, off int64) (done bool, err error) {
 	defer v.durably.Store(false)
 	n := int64(len(p))
 	id := v.blocks.lock(off, n, true)
 	defer v.blocks.unlock(id)
-	if v.closed.Load() {
-		return true, &Error{Kind: ErrClosed, Op: OpWrite, Off: off, Len: n}
+	if err := v.goOn(ctx, OpWrite, off, n); err != nil {
+		return true, err
 	}
 	err = v.medium.writeDurably(p, off)
 	switch {

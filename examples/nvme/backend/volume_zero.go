@@ -52,7 +52,7 @@ func (v *volume) clear(ctx context.Context, op Op, off, n int64, ways []way) err
 			part = min(end-off, quickPart)
 			write = func() error { return ways[0].call(off, part) }
 		}
-		err := v.change(op, off, part, write)
+		err := v.change(ctx, op, off, part, write)
 		if errors.Is(err, errUnsupported) {
 			ways[0].works.Store(false)
 			continue
