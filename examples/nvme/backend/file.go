@@ -69,6 +69,9 @@ func openRegular(c FileConfig) (*os.File, error) {
 	if c.Discard {
 		return nil, fmt.Errorf("%s: the option discard is one of block devices", c.Path)
 	}
+	if c.Size < 0 {
+		return nil, fmt.Errorf("%s: a size of %d octets", c.Path, c.Size)
+	}
 	flags, err := openFlags(c)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Path, err)

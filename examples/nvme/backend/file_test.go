@@ -40,6 +40,7 @@ func TestFileThatCannotBeOpened(t *testing.T) {
 		{FileConfig{Path: path, BlockSize: 1000}, "no power of two from 512 to 4096"},
 		{FileConfig{Path: path, BlockSize: 8192}, "no power of two from 512 to 4096"},
 		{FileConfig{Path: path, Discard: true}, "is one of block devices"},
+		{FileConfig{Path: path, BlockSize: 512, Size: -1}, "a size of -1 octets"},
 	} {
 		_, err := OpenFile(c.config)
 		require.ErrorContains(t, err, c.want)
