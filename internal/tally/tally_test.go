@@ -2,6 +2,7 @@ package tally
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // TestRetransmitsDoNotGoBack: a QP that has no connection any more, and has not left yet, keeps the segments that were sent again in
@@ -29,15 +31,50 @@ func TestRetransmitsDoNotGoBack(t *testing.T) {
 		})
 		return &s.Paths[0]
 	}
-	stands := Live{TCP: counters.TCP{RTT: time.Millisecond, Retransmits: 7, Unacked: 1}, HasTCP: true}
-	require.Equal(t, counters.TCP{RTT: time.Millisecond, Retransmits: 14, Unacked: 2}, of(stands, stands).TCP)
+	tcp := func(retransmits, of uint64) counters.TCP {
+		return counters.TCP{RTT: time.Millisecond, RTTVar: time.Second, Retransmits: retransmits, Unacked: of, Window: 10 * of}
+	}
+	stands := Live{TCP: tcp(7, 1), HasTCP: true}
+	require.Equal(t, tcp(14, 2), of(stands, stands).TCP)
 
 	p := of(stands, Live{TCP: counters.TCP{Retransmits: 7}})
-	require.Equal(t, counters.TCP{RTT: time.Millisecond, Retransmits: 14, Unacked: 1}, p.TCP)
+	require.Equal(t, tcp(14, 1), p.TCP)
 	require.Equal(t, 1, p.TCPs)
 
 	all.Ended(Ending{Counts: &counters.QP{Path: "raw TCP"}, Retransmits: 7})
 	require.EqualValues(t, 14, of(stands).TCP.Retransmits)
+}
+
+// TestSumsAreInOrder, so that each live QP is found among them: all but one with a path that was not there yet.
+func TestSumsAreInOrder(t *testing.T) {
+	var all Tally
+	all.Init(false, nil)
+	var want []string
+	for i := range 20 {
+		want = append(want, string(rune('b'+i)))
+		all.Made(want[i])
+	}
+	codes := []counters.Terminate{
+		{Type: 1, Code: 2, Known: true, Count: 1}, {Type: 1, Code: 2, Known: true, Remote: true, Count: 1},
+		{Layer: 2, Code: 3, Known: true, Count: 1}, {Count: 1}, {Remote: true, Count: 1},
+	}
+	for _, c := range slices.Backward(codes) {
+		code := transport.MakeCode(0xf, 0xf, 0xff)
+		if c.Known {
+			code = transport.MakeCode(c.Layer, c.Type, c.Code)
+		}
+		all.Terminated(code, c.Remote)
+	}
+	s := all.Snapshot()
+	require.Equal(t, codes, s.Terminates, "those that no RFC has are the last")
+	live := append([]string{"a", "zz"}, want...)
+	AddLive(s, len(live), func(i int, l *Live) { l.Counts.Path = live[i] })
+	var got []string
+	for _, p := range s.Paths {
+		got = append(got, p.Path)
+		require.Equal(t, 1, p.Live, p.Path)
+	}
+	require.Equal(t, want, got)
 }
 
 // TestSumsOfLatenciesDoNotGoBack: that of all requests of an RNIC can be longer than a Duration, and is the longest one then.
