@@ -29,7 +29,7 @@ func TestOnceSucceedsOnce(t *testing.T) {
 			panic("of the application")
 		})
 	})
-	for range 2 {
+	for range 3 {
 		require.NoError(t, o.Do(errBusy, func() error {
 			calls++
 			return nil

@@ -40,6 +40,15 @@ func TestRevoked(t *testing.T) {
 	refused := errors.New("refused")
 	require.Equal(t, refused, Revoked(t.Context(), func(context.Context) error { return refused }))
 
+	for _, end := range []error{nil, refused} {
+		require.Equal(t, end, Revoked(t.Context(), func(ctx context.Context) error {
+			if ctx.Err() != nil {
+				return ctx.Err() // something is in flight
+			}
+			return end
+		}), "what was in flight has ended before the context")
+	}
+
 	synctest.Test(t, func(t *testing.T) {
 		inFlight := func(ctx context.Context) error {
 			<-ctx.Done()

@@ -20,9 +20,13 @@ func post(t *testing.T, q *Queue[int], vs ...int) {
 func take(t *testing.T, q *Queue[int], n int) (vs []int) {
 	t.Helper()
 	for len(vs) < n {
-		require.Positive(t, q.Posted())
-		vs = append(vs, *q.At(0))
-		q.Take(1)
+		posted := q.Posted()
+		require.Positive(t, posted)
+		seen := min(posted, n-len(vs))
+		for k := range seen {
+			vs = append(vs, *q.At(k))
+		}
+		q.Take(seen)
 	}
 	return vs
 }
@@ -55,6 +59,19 @@ func TestPlacesAreUsedAgain(t *testing.T) {
 		q.Publish()
 	}
 	require.Len(t, q.ring, Initial)
+}
+
+// TestOnlyPlacesOfWhatWasTakenAreUsedAgain: what still waits keeps its place, and the queue grows when no place is free.
+func TestOnlyPlacesOfWhatWasTakenAreUsedAgain(t *testing.T) {
+	var q Queue[int]
+	post(t, &q, 1, 2, 3, 4)
+	require.Equal(t, []int{1, 2}, take(t, &q, 2))
+	q.Publish()
+	post(t, &q, 5, 6)
+	require.Len(t, q.ring, 4, "two places are free")
+	post(t, &q, 7)
+	require.Len(t, q.ring, 8, "none is free")
+	require.Equal(t, []int{3, 4, 5, 6, 7}, take(t, &q, 5))
 }
 
 // TestEntryThatIsNotPosted is the next one again.
