@@ -57,12 +57,12 @@ func (b *Buffer) Size() int64 { return b.size }
 // io.ErrUnexpectedEOF; behind Size it is io.EOF.
 func (b *Buffer) ReadAt(p []byte, off int64) (n int, err error) {
 	want := p
-	if left := b.size - off; off >= 0 && int64(len(p)) > left {
+	if left := b.size - off; int64(len(p)) > left {
 		want = p[:max(left, 0)]
 	}
 	n, err = b.file.ReadAt(want, off)
 	switch {
-	case n < len(want) && errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF):
 		return n, io.ErrUnexpectedEOF
 	case err == nil && len(want) < len(p):
 		return n, io.EOF
@@ -72,7 +72,7 @@ func (b *Buffer) ReadAt(p []byte, off int64) (n int, err error) {
 
 // WriteAt writes octets of the file. Behind Size nothing is written.
 func (b *Buffer) WriteAt(p []byte, off int64) (n int, err error) {
-	if off < 0 || off > b.size || int64(len(p)) > b.size-off {
+	if off < 0 || int64(len(p)) > b.size-off {
 		return 0, fmt.Errorf("%w: writing %d octets at %d of %d", b.outside, len(p), off, b.size)
 	}
 	return b.file.WriteAt(p, off)

@@ -42,16 +42,22 @@ func TestBufferEndsAtItsSize(t *testing.T) {
 		_, err = b.WriteAt([]byte("abcd"), off)
 		require.ErrorIs(t, err, errOutside, "at %d", off)
 	}
-	_, err = b.WriteAt([]byte("abcd"), 4)
+	_, err = b.WriteAt([]byte("abcdefgh"), 0)
+	require.NoError(t, err, "all that there is")
+	n, err = b.ReadAt(p, 2)
 	require.NoError(t, err)
-	n, err = b.ReadAt(p, 4)
-	require.NoError(t, err)
-	require.Equal(t, "abcd", string(p[:n]))
+	require.Equal(t, "cdef", string(p[:n]))
 
 	require.NoError(t, f.Truncate(6))
 	n, err = b.ReadAt(p, 4)
 	require.Equal(t, io.ErrUnexpectedEOF, err)
-	require.Equal(t, "ab", string(p[:n]))
+	require.Equal(t, "ef", string(p[:n]))
+
+	require.NoError(t, f.Close())
+	for _, off := range []int64{0, 6} {
+		_, err = b.ReadAt(p, off)
+		require.ErrorIs(t, err, os.ErrClosed, "at %d: this is no end of the file", off)
+	}
 }
 
 func TestFilesThatAreRefused(t *testing.T) {
