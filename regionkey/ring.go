@@ -141,9 +141,6 @@ func (r *Ring) maxGrace() time.Duration {
 // Expire ends a grace that is over, and returns the oldest epoch that is good. What was derived
 // for older ones may be dropped.
 func (r *Ring) Expire(now time.Time) Epoch {
-	if r.graceEnd.IsZero() {
-		return r.current.epoch
-	}
 	if !now.Before(r.graceEnd) {
 		r.endGrace() // for good: a clock that goes back does not bring it back
 		return r.current.epoch
