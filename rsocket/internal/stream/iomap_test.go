@@ -39,6 +39,7 @@ func TestRSK_18_EntriesAreTold(t *testing.T) {
 		require.Equal(t, 0x1000+2*16+24*i, w.Addr)
 		require.EqualValues(t, simKey+1, w.Key)
 		require.Equal(t, i+1, s.out.sent)
+		require.Equal(t, i+1, s.polls.sent, "it takes a receive of the peer")
 		require.False(t, s.Owes())
 	}
 	require.False(t, s.Map(wire.Entry{}), "the peer has no room")
@@ -59,6 +60,20 @@ func TestRSK_18_AnEntryWaitsForCredits(t *testing.T) {
 	w, ok = s.Next()
 	require.True(t, ok)
 	require.Equal(t, shutdown, w.Message)
+}
+
+// TestRSK_6_AnEntryWaitsForAReceive: credits alone do not say that the peer has posted its receives again.
+func TestRSK_6_AnEntryWaitsForAReceive(t *testing.T) {
+	s := mapping(t, 0)
+	s.out.sent, s.polls.sent = 384-spare, 384-spare
+	s.out.limit = 384
+	require.True(t, s.Map(wire.Entry{}))
+	_, ok := s.Next()
+	require.False(t, ok)
+	require.NoError(t, s.Message(wire.NewMessage(wire.OpSGL, 384+1), &oneSlot{}), "the peer has read one message")
+	w, ok := s.Next()
+	require.True(t, ok)
+	require.Equal(t, entryMessage(0), w.Message)
 }
 
 // TestRSK_18_EntriesOfThePeer: what it has mapped is found by offset.
@@ -116,19 +131,46 @@ func TestRSK_18_MappedWrites(t *testing.T) {
 	require.NoError(t, s.Message(entryMessage(0), &anyTable{entry: wire.Entry{Slot: wire.Slot{Addr: 0x5000, Key: 9, Length: 10_000}}}))
 	to, ok := s.Mapped(0)
 	require.True(t, ok)
-	for _, n := range []int{8000, 192} {
+	for _, n := range []int{8000, 100} {
 		at, room := s.RingSpace()
-		require.Equal(t, 8192-n, room+at-n, "up to the end of the ring")
+		require.Equal(t, 8192, at+room, "up to the end of the ring")
 		w := s.WriteMapped(to, n)
 		require.Equal(t, Mapped, w.Writes)
 		require.Equal(t, []int{at, n}, []int{w.Off, w.N})
 	}
-	_, room := s.RingSpace()
-	require.Zero(t, room)
 	require.Zero(t, s.out.sent)
 	s.Completed()
+	at, room := s.RingSpace()
+	require.Equal(t, []int{8100, 92}, []int{at, room}, "up to the end of the ring, though there is room at its start")
+	s.WriteMapped(to, room)
+	at, room = s.RingSpace()
+	require.Equal(t, []int{0, 8000}, []int{at, room})
+	s.WriteMapped(to, room)
 	_, room = s.RingSpace()
-	require.Equal(t, 8000, room)
+	require.Zero(t, room)
+}
+
+// TestRSK_18_MappedWritesWaitForTheirTurn: octets of the stream that are queued already go ahead of them, and the send queue has room
+// for so many.
+func TestRSK_18_MappedWritesWaitForTheirTurn(t *testing.T) {
+	s := mapping(t, 2)
+	s.out.limit = 0
+	s.Queue(10)
+	_, room := s.RingSpace()
+	require.Zero(t, room, "octets wait for credits")
+	require.NoError(t, s.Message(wire.NewMessage(wire.OpSGL, 384), &oneSlot{}))
+	_, ok := s.Next()
+	require.True(t, ok)
+	for range maxPosts - 1 {
+		_, room = s.RingSpace()
+		require.NotZero(t, room)
+		s.WriteMapped(wire.Slot{Addr: 0x5000, Key: 9, Length: 10}, 1)
+	}
+	_, room = s.RingSpace()
+	require.Zero(t, room, "the send queue is full")
+	s.Completed()
+	_, room = s.RingSpace()
+	require.NotZero(t, room)
 }
 
 // TestRSK_18_NothingIsQueuedBehindAnEntryThatWaits: what is written later would come ahead of it.

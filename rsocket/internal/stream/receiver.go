@@ -90,15 +90,10 @@ func (r *receiver) readable() (half, off, n int) {
 	return r.reading, int(h.size() - left), int(min(r.got-r.read, left))
 }
 
-// consume says that n more octets were read.
+// consume says that n more octets were read, which readable has returned.
 func (r *receiver) consume(n uint64) {
-	for left := n; left > 0; {
-		h := &r.halves[r.reading]
-		part := min(left, h.end-r.read)
-		left -= part
-		if r.read += part; r.read == h.end {
-			r.reading = 1 - r.reading
-		}
+	if r.read += n; n > 0 && r.read == r.halves[r.reading].end {
+		r.reading = 1 - r.reading
 	}
 	for r.seq < r.count {
 		length := &r.lengths[r.seq%r.credits]

@@ -34,7 +34,7 @@ func newSender(ring int, peer wire.Private) sender {
 // room returns the first free part of the ring that one message takes.
 func (s *sender) room() (off, n int) {
 	off, n = s.space()
-	return off, min(n, s.allowed(off))
+	return off, min(n, s.allowed())
 }
 
 // space returns the first free part of the ring. An empty ring is filled from its start: its end would make two messages of what
@@ -50,12 +50,12 @@ func (s *sender) space() (off, n int) {
 // at returns where in the ring an octet is.
 func (s *sender) at(octet uint64) int { return int((octet - s.base) % uint64(s.ring)) }
 
-// allowed returns how many octets from off the next message may have: none without credits or a slot.
-func (s *sender) allowed(off int) int {
+// allowed returns how many octets the next message may have: none without credits or a slot.
+func (s *sender) allowed() int {
 	if s.sent == s.limit {
 		return 0
 	}
-	return min(maxWrite, s.ring-off, int(s.slots[s.use].Length))
+	return min(maxWrite, int(s.slots[s.use].Length))
 }
 
 func (s *sender) drop() { s.queued = s.posted }
@@ -92,11 +92,11 @@ func (s *sender) take(t Table) error {
 // pending reports whether octets are queued that are not posted.
 func (s *sender) pending() bool { return s.queued != s.posted }
 
-// piece returns the octets of the next message, of at most maxWrite: nothing without credits or a
-// slot.
+// piece returns the octets of the next message: nothing without credits or a slot. What is queued and not posted is in one part of the
+// ring, that of the room in which it was queued.
 func (s *sender) piece() (off, n int, to wire.Slot) {
 	off = s.at(s.posted)
-	return off, min(int(s.queued-s.posted), s.allowed(off)), s.slots[s.use]
+	return off, min(int(s.queued-s.posted), s.allowed()), s.slots[s.use]
 }
 
 // advance says that n octets are posted.

@@ -84,7 +84,7 @@ func TestRSK_1_PrivateDataThatIsRefused(t *testing.T) {
 // TestRSK_1_PrivateDataAtTheLimits takes the greatest values.
 func TestRSK_1_PrivateDataAtTheLimits(t *testing.T) {
 	p := captured[1].want
-	p.Credits, p.IOMap, p.Flags = math.MaxUint16, 0xff, FlagNet|FlagIOMap
+	p.Credits, p.IOMap, p.Flags = math.MaxUint16, 0xfe, FlagNet|FlagIOMap
 	p.Table = Table{Addr: math.MaxUint64 - 64*SlotSize, Key: 1, Slots: 64}
 	p.Half = Slot{Addr: math.MaxUint64 - MaxHalf, Key: 2, Length: MaxHalf}
 	got, err := ParsePrivate(p.Append(nil))
@@ -92,6 +92,11 @@ func TestRSK_1_PrivateDataAtTheLimits(t *testing.T) {
 	require.Equal(t, p, got)
 	require.Equal(t, Big, got.Flags.Order())
 	require.Equal(t, Little, FlagIOMap.Order())
+
+	p.Flags = FlagNet
+	got, err = ParsePrivate(p.Append(nil))
+	require.NoError(t, err)
+	require.Zero(t, got.IOMap, "the octet does not count without its flag")
 }
 
 // TestRSK_2_Messages holds the codec against captured octets, and the same in the order of a big-endian host.
