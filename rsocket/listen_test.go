@@ -48,6 +48,7 @@ func TestRSK_16_CloseLeavesConnectionsAlive(t *testing.T) {
 	left, err := Dial(within(t), rnic, "tcp", l.Addr().String(), nil)
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
+	require.Empty(t, l.places, "each has left its place to another one")
 	_, err = l.Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
 	_, err = left.Read(make([]byte, 1))
@@ -206,11 +207,14 @@ func TestConfigsThatAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	for want, cfg := range map[string]Config{
 		"Config.ReadBuffer is 4095":  {ReadBuffer: 4095},
+		"Config.MaxReadBuffer is 1":  {MaxReadBuffer: 1},
 		"Config.WriteBuffer is -1":   {WriteBuffer: -1},
+		"Config.IOMap is 32513":      {IOMap: 32513},
 		"Config.Credits is 65535":    {Credits: 65535},
 		"which each Conn has of":     {QP: iwarp.QPConfig{PD: pd}},
 		"has a PD, CQ or SRQ":        {QP: iwarp.QPConfig{RecvCQ: cq}},
 		"which the protocol":         {QP: iwarp.QPConfig{SendDepth: 1}},
+		"has a depth":                {QP: iwarp.QPConfig{RecvDepth: 1}},
 		"has a depth or PrivateData": {QP: iwarp.QPConfig{PrivateData: []byte("x")}},
 		"MPA.RTR has RTRSend":        {QP: iwarp.QPConfig{MPA: iwarp.MPAOptions{RTR: iwarp.RTRSend | iwarp.RTRWrite}}},
 	} {

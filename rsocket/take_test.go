@@ -96,6 +96,27 @@ func TestRSK_8_BothWaitForOneTaker(t *testing.T) {
 		calls.Wait()
 		require.NoError(t, wrote)
 	})
+	bubble(t, func(t *testing.T) {
+		s := meet(t, &small, itsPrivate)
+		s.Send(s.message(wire.OpSGL, 64))
+		_, err := s.conn.Write(make([]byte, 4096))
+		require.NoError(t, err)
+		read := make(chan error, 1)
+		go func() {
+			_, err := s.conn.Read(make([]byte, 1))
+			read <- err
+		}()
+		synctest.Wait()
+		var wrote error
+		var calls sync.WaitGroup
+		calls.Go(func() { _, wrote = s.conn.Write(make([]byte, 1)) })
+		synctest.Wait()
+		s.Send(s.slot(1, wire.Slot{Addr: 0x3000, Key: 0x300, Length: 4096}), s.message(wire.OpSGL, 65))
+		calls.Wait()
+		require.NoError(t, wrote)
+		s.Send(s.write(0, "x"), s.message(wire.OpData, 1))
+		require.NoError(t, <-read)
+	})
 }
 
 // A slowProgram is a reader and a writer of the program that waits until it may go on.
@@ -201,6 +222,24 @@ func TestRSK_8_ALargerHalfIsTold(t *testing.T) {
 		require.NotEqual(t, s.told.Half.Key, larger.Key)
 		s.Send(s.write(4096, full), s.message(wire.OpData, 4096), s.writeTo(larger, full+full), s.message(wire.OpData, 8192))
 		reads(4096 + 8192)
+	})
+}
+
+// TestRSK_8_WhatComesAfterRoomWasToldIsTaken, also while the program does not read: a program of the peer that ends meanwhile then
+// ends no connection with octets that its socket has not sent yet.
+func TestRSK_8_WhatComesAfterRoomWasToldIsTaken(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := meet(t, &small, itsPrivate)
+		s.Send(s.write(0, string(make([]byte, 4096))), s.message(wire.OpData, 4096))
+		_, err := io.ReadFull(s.conn, make([]byte, 4096))
+		require.NoError(t, err)
+		s.wants(sgl(16), sgl(17))
+		s.Send(s.write(4096, "x"), s.message(wire.OpData, 1))
+		synctest.Wait()
+		s.conn.mu.Lock()
+		defer s.conn.mu.Unlock()
+		_, _, n := s.conn.stream.Readable()
+		require.Equal(t, 1, n)
 	})
 }
 
