@@ -39,7 +39,7 @@ func MakeRequest(s Shape, send, receive int) Request {
 	q.Reply = answer+s.Reply > receive
 	switch header := q.headerLen(); {
 	case header+s.len() <= send:
-	case s.Data > 0 && header+wire.ReadLen+s.Head+s.Tail <= send:
+	case header+wire.ReadLen+s.Head+s.Tail <= send:
 		q.Data = true
 	default:
 		q.Whole = true

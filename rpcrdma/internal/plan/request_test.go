@@ -67,6 +67,11 @@ func TestRPR_22_AnswersThatDoNotFit(t *testing.T) {
 		}
 		return c
 	}
+	other := func(change func(s *wire.Segment)) wire.Chunk {
+		c := segments(100, 50)
+		change(&c[0])
+		return c
+	}
 	call := &wire.Header{Writes: []wire.Chunk{segments(100, 50)}, Reply: segments(200), HasReply: true}
 	for name, c := range map[string]struct {
 		reply  wire.Header
@@ -79,8 +84,13 @@ func TestRPR_22_AnswersThatDoNotFit(t *testing.T) {
 		"a Reply chunk not used":      {reply: wire.Header{Reply: segments(0), HasReply: true}, inline: 24},
 		"a hole":                      {reply: wire.Header{Writes: []wire.Chunk{segments(99, 7)}}, inline: 24, bad: true},
 		"too much":                    {reply: wire.Header{Writes: []wire.Chunk{segments(100, 51)}}, inline: 24, bad: true},
+		"another handle":              {reply: wire.Header{Writes: []wire.Chunk{other(func(s *wire.Segment) { s.Handle++ })}}, inline: 24, bad: true},
+		"another offset":              {reply: wire.Header{Writes: []wire.Chunk{other(func(s *wire.Segment) { s.Offset++ })}}, inline: 24, bad: true},
+		"a chunk more":                {reply: wire.Header{Writes: []wire.Chunk{segments(100, 50), segments(1)}}, inline: 24, bad: true},
+		"a Read list":                 {reply: wire.Header{Reads: make([]wire.ReadSegment, 1)}, inline: 24, bad: true},
 		"a segment less":              {reply: wire.Header{Writes: []wire.Chunk{segments(100)}}, inline: 24, bad: true},
 		"too much of the reply":       {reply: wire.Header{Proc: wire.NoMsg, Reply: segments(201), HasReply: true}, bad: true},
+		"another Reply chunk":         {reply: wire.Header{Reply: segments(0, 0), HasReply: true}, inline: 24, bad: true},
 		"inline and a Reply chunk":    {reply: wire.Header{Reply: segments(24), HasReply: true}, inline: 24, bad: true},
 		"NOMSG and inline":            {reply: wire.Header{Proc: wire.NoMsg, Reply: segments(24), HasReply: true}, inline: 24, bad: true},
 		"NOMSG without a Reply chunk": {reply: wire.Header{Proc: wire.NoMsg}, bad: true},
