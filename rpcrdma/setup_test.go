@@ -11,6 +11,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
+	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -202,6 +203,43 @@ func TestRPR_1_Configuration(t *testing.T) {
 	_, err = h.dial(linux)
 	require.ErrorIs(t, err, iwarp.ErrRejected)
 	require.Error(t, <-result)
+}
+
+// TestRPR_21_LimitsOfTheRNIC fail a Dial, or an Accept, and nothing is left.
+func TestRPR_21_LimitsOfTheRNIC(t *testing.T) {
+	other := open(t)
+	for name, limits := range map[string]iwarp.Limits{
+		"no PD": {MaxPD: 1}, "no CQ": {MaxCQ: 1}, "no MR": {MaxMR: 1}, "one MR": {MaxMR: 2},
+	} {
+		rnic, err := iwarp.Open(&iwarp.Config{Limits: limits})
+		require.NoError(t, err)
+		pd, err := rnic.AllocPD()
+		require.NoError(t, err)
+		cq, err := rnic.CreateCQ(1)
+		require.NoError(t, err)
+		mr, err := pd.RegisterMR(make([]byte, 1), stag.LocalWrite, nil)
+		require.NoError(t, err)
+		_, err = Dial(within(t), rnic, "tcp", "127.0.0.1:1", nil)
+		require.ErrorIs(t, err, iwarp.ErrLimit, name)
+
+		l, err := rnic.Listen(within(t), "pipe", "", nil)
+		require.NoError(t, err)
+		dialled := make(chan error, 1)
+		go func() {
+			_, err := Dial(within(t), other, "pipe", l.Addr().String(), nil)
+			dialled <- err
+		}()
+		cr, err := l.Accept(within(t))
+		require.NoError(t, err)
+		_, err = Accept(within(t), cr, &Config{RNIC: rnic})
+		require.ErrorIs(t, err, iwarp.ErrLimit, name)
+		require.ErrorIs(t, <-dialled, iwarp.ErrRejected, name)
+		require.NoError(t, l.Close())
+		require.NoError(t, mr.Close())
+		require.NoError(t, cq.Close())
+		require.NoError(t, pd.Close())
+		require.NoError(t, rnic.Close())
+	}
 }
 
 // TestAnRTRSendIsNotTaken: it would be an empty message, which is no RPC.
