@@ -69,7 +69,8 @@ func (c *Conn) message(k *Call, n int) {
 	at, err := k.hdr.Parse(k.recv[:n])
 	switch {
 	case k.hdr.Proc == wire.Failure, k.hdr.Proc == wire.Done && err == nil:
-		c.again(k) // no client should send it, and none gets an answer: to a failure in no version (RFC 8166, erratum 6528)
+		// In no version is there an answer to a failure (RFC 8166 section 4.2.4, with erratum 6528).
+		c.again(k) // no client should send it, and none gets an answer
 	case err != nil:
 		c.refuse(k)
 	case c.inFlight(k.hdr.XID):

@@ -52,7 +52,7 @@ func newBridge(t *testing.T, addr string) *bridge {
 		PD: pd, IRD: 128, ORD: -1, PrivateData: []byte{0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3}, MPA: iwarp.MPAOptions{ClientServer: true},
 	})
 	require.NoError(t, err)
-	require.Equal(t, []byte{0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3}, b.qp.PrivateData())
+	require.Equal(t, []byte{0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 3}, b.qp.PrivateData())
 	b.l, err = net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	b.tasks.Go(func() { b.serve(within(t)) })
