@@ -78,11 +78,8 @@ func (r *Region) Epoch() regionkey.Epoch {
 // Rekey begins the next epoch, with a secret as in RegionOptions, and returns its number. The keys of
 // clients from the epoch before are good for the grace, 0: no longer, and until the next Rekey at most; more
 // than MaxGrace is refused. Operations on this region alone fail, with ErrRemoteAuth and StaleEpoch, until their
-// clients have opened it again. It does not wait: ctx matters only if it has ended before.
-func (r *Region) Rekey(ctx context.Context, key []byte, grace time.Duration) (regionkey.Epoch, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
+// clients have opened it again. It does not wait for anything, so that it also takes keys away when the context has ended.
+func (r *Region) Rekey(_ context.Context, key []byte, grace time.Duration) (regionkey.Epoch, error) {
 	now := time.Now()
 	r.mu.Lock()
 	epoch, err := r.ring.Rekey(now, key, grace)

@@ -67,6 +67,20 @@ func TestRMA_34_RotationFailsThatRegionAlone(t *testing.T) {
 	}
 }
 
+// TestRekeyBehindTheEndOfAContext takes the keys away: it does not wait, so that it needs no time.
+func TestRekeyBehindTheEndOfAContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		h, portal := w.opens(), w.portal(1)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		epoch, err := w.region.Rekey(ctx, nil, 0)
+		require.NoError(t, err)
+		require.Equal(t, epoch, w.region.Epoch())
+		require.ErrorIs(t, does(t, portal, Command{Op: Read, Handle: h, Buf: make([]byte, 16)}).Err, ErrRemoteAuth)
+	})
+}
+
 // TestRMA_34_ClientsWithOldKeysDoNotGuess: their operations fail, however many epochs they are behind, or if the region is
 // gone, and their connection goes on.
 func TestRMA_34_ClientsWithOldKeysDoNotGuess(t *testing.T) {
