@@ -22,8 +22,28 @@ type CacheKey struct {
 // A Cache holds Sealers, so that they need not be made for each operation, and forgets the least
 // recently used one. It has no part in what they seal: numbers are those of the connection.
 type Cache struct {
-	sealers  *lru.Map[CacheKey, *Sealer]
-	byRegion map[uint64]map[CacheKey]struct{}
+	sealers          *lru.Map[CacheKey, *Sealer]
+	byRegion, byConn index
+}
+
+// An index has the keys that have a number in common.
+type index map[uint64]map[CacheKey]struct{}
+
+func (x index) add(number uint64, k CacheKey) {
+	of := x[number]
+	if of == nil {
+		of = make(map[CacheKey]struct{})
+		x[number] = of
+	}
+	of[k] = struct{}{}
+}
+
+func (x index) remove(number uint64, k CacheKey) {
+	of := x[number]
+	delete(of, k)
+	if len(of) == 0 {
+		delete(x, number)
+	}
 }
 
 // NewCache returns a Cache of at most so many Sealers; 0: DefaultCache.
@@ -31,7 +51,7 @@ func NewCache(most int) *Cache {
 	if most <= 0 {
 		most = DefaultCache
 	}
-	return &Cache{sealers: lru.New[CacheKey, *Sealer](most), byRegion: make(map[uint64]map[CacheKey]struct{})}
+	return &Cache{sealers: lru.New[CacheKey, *Sealer](most), byRegion: make(index), byConn: make(index)}
 }
 
 // Format prints how many Sealers there are, whatever the verb.
@@ -53,21 +73,14 @@ func (c *Cache) Put(k CacheKey, s *Sealer) {
 		c.drop(oldest)
 	}
 	c.sealers.Put(k, s)
-	of := c.byRegion[k.Region]
-	if of == nil {
-		of = make(map[CacheKey]struct{})
-		c.byRegion[k.Region] = of
-	}
-	of[k] = struct{}{}
+	c.byRegion.add(k.Region, k)
+	c.byConn.add(k.Conn, k)
 }
 
 func (c *Cache) drop(k CacheKey) {
 	c.sealers.Delete(k)
-	of := c.byRegion[k.Region]
-	delete(of, k)
-	if len(of) == 0 {
-		delete(c.byRegion, k.Region)
-	}
+	c.byRegion.remove(k.Region, k)
+	c.byConn.remove(k.Conn, k)
 }
 
 // DropBefore forgets the Sealers of a region that are of an epoch before the oldest one that is
@@ -89,9 +102,7 @@ func (c *Cache) DropRegion(region uint64) {
 
 // DropConn forgets the Sealers of a connection that has ended.
 func (c *Cache) DropConn(conn uint64) {
-	for k := range c.sealers.All() {
-		if k.Conn == conn {
-			c.drop(k)
-		}
+	for k := range c.byConn[conn] {
+		c.drop(k)
 	}
 }

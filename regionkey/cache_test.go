@@ -3,24 +3,35 @@ package regionkey
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// requireIndexed demands that the index of the Cache is of what is in it.
+// requireIndexed demands that the indexes of the Cache are of what is in it.
 func requireIndexed(t *testing.T, c *Cache) {
 	t.Helper()
-	n := 0
+	inRegions, inConns := 0, 0
 	for region, of := range c.byRegion {
 		require.NotEmpty(t, of)
-		n += len(of)
+		inRegions += len(of)
 		for k := range of {
 			require.Equal(t, region, k.Region)
 		}
 	}
-	require.Equal(t, c.Len(), n)
+	for conn, of := range c.byConn {
+		require.NotEmpty(t, of)
+		inConns += len(of)
+		for k := range of {
+			require.Equal(t, conn, k.Conn)
+		}
+	}
+	require.Equal(t, c.Len(), inRegions)
+	require.Equal(t, c.Len(), inConns)
 	for k := range c.sealers.All() {
-		require.Contains(t, c.byRegion[k.Region], k)
+		_, inRegion := c.byRegion[k.Region][k]
+		_, inConn := c.byConn[k.Conn][k]
+		require.True(t, inRegion && inConn, "%+v", k)
 	}
 }
 
@@ -93,6 +104,27 @@ func TestKEY_19_WhatIsDropped(t *testing.T) {
 	c.Put(all[1], s)
 	require.NotNil(t, c.Get(all[0]))
 	require.Same(t, s, c.Get(all[1]))
+}
+
+// TestDropConnCostsWhatTheConnectionHas: others may have any number of Sealers, for a server of many clients.
+func TestDropConnCostsWhatTheConnectionHas(t *testing.T) {
+	const conns = 20_000
+	c, s := NewCache(conns), new(Sealer)
+	for i := range uint64(conns) {
+		c.Put(CacheKey{Conn: i}, s)
+	}
+	begun, n := time.Now(), 0
+	for range c.sealers.All() {
+		n++
+	}
+	all := time.Since(begun)
+	require.Equal(t, conns, n)
+	begun = time.Now()
+	for i := range uint64(conns) {
+		c.DropConn(conns - i)
+	}
+	require.Less(t, time.Since(begun), conns/4*all, "to look at all Sealers takes %v", all)
+	require.Equal(t, 1, c.Len())
 }
 
 // TestKEY_19_EvictionCostsTimeOnly: a Sealer that is made again opens what the one before it has
