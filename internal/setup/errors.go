@@ -44,10 +44,14 @@ type lack struct {
 	initiator bool
 	secured   bool // the handshake of TLS has ended on this side
 	once      bool // an older revision of MPA is not tried
+	begun     bool // some of what is missing has come: the peer speaks MPA
 }
 
 // guess says what the peer may be that hangs up; empty: nothing is known.
 func (s *lack) guess() string {
+	if s.begun {
+		return ""
+	}
 	var may []string
 	if s.tls != "" && s.initiator {
 		may = append(may, "speak another protocol", "expect TLS ("+s.tls+")")
@@ -84,6 +88,9 @@ func (m *Manager) failure(err error, s lack) error {
 	case here:
 		return errtext.Reword(err, "the connection was closed on this side")
 	case errors.Is(err, mpa.ErrNoReply), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), sockerr.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		if s.begun {
+			s.missing = "all of " + s.missing
+		}
 		return errtext.Reword(err, "the peer closed the connection before it sent "+s.missing+s.guess())
 	}
 	return err

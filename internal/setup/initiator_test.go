@@ -73,6 +73,28 @@ func TestDialDoesNotFallBack(t *testing.T) {
 	}
 }
 
+// TestPartOfAReplyIsNoGuess: a peer that hangs up within its Reply speaks MPA, and no TLS.
+func TestPartOfAReplyIsNoGuess(t *testing.T) {
+	const part = "the peer closed the connection before it sent all of an MPA Reply"
+	for begins, want := range map[string]string{
+		"MPA ID":                          part,
+		replyKey + "\x10\x02\x00\x04\x00": part,
+		"\x15\x03\x03\x00\x02":            "the peer uses TLS: set QPConfig.TLS",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			own, _ := local(t)
+			err := newManager(t).Dial(someTime(t), "pipe", peers(t, func(p *peer) { asks2(p); p.writes([]byte(begins)) }), own)
+			require.EqualError(t, err, want, "%q", begins)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // a Request of revision 1, which is not repeated
+		own, _ := local(t)
+		own.MPA = mpa.Options{ClientServer: true, FixedDepths: true}
+		err := newManager(t).Dial(someTime(t), "pipe", peers(t, asks1), own)
+		require.ErrorContains(t, err, "before it sent an MPA Reply; it may speak another protocol")
+	})
+}
+
 func TestClientCannotFallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := transport.Pipe(transport.PipeOptions{})
