@@ -86,8 +86,12 @@ func openLog(ctx context.Context, path string, half uint64) (*logFile, error) {
 	return l, nil
 }
 
-// checkHalf fails if there is a log with another half in a file, or nothing is left of it but its mark.
+// checkHalf fails if there is a log with another half in a file, or nothing is left of it but its mark. A pipe, of which the other end may
+// never be opened, has none.
 func checkHalf(path string, half uint64) error {
+	if info, err := os.Stat(path); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice) != 0 {
+		return fmt.Errorf("kv: %s is neither a file nor a block device", path)
+	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
