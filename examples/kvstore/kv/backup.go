@@ -97,6 +97,9 @@ func (s *replicated) catchUp(ctx context.Context) error {
 	m := log.mark
 	log.mark = shown
 	if err := log.file.Flush(ctx, 0, nameAt); err != nil {
+		if ctx.Err() != nil { // Close, or a later connection, has cut it short
+			return err
+		}
 		s.r.cfg.Logger.Warn("the mark of the log is not durable", "err", err)
 		return nil
 	}

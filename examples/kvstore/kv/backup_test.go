@@ -1,7 +1,10 @@
 package kv
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -89,6 +92,27 @@ func TestPrimaryThatComesAgainAndAgain(t *testing.T) {
 		close(disk)
 		require.NoError(t, w.until(func() bool { return c.Put(w.quick(), []byte("a"), []byte("2")) == nil }))
 		w.holds(c, "a", "2")
+	})
+}
+
+// TestCatchUpThatIsCutShort by Close, or by another connection, is no trouble with the disk, and the log tells of none.
+func TestCatchUpThatIsCutShort(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.startBackup()
+		told, log := new(bytes.Buffer), w.backup.log
+		w.backup.cfg.Logger = slog.New(slog.NewTextHandler(told, nil))
+		m := mark{generation: 1}
+		_, err := log.file.WriteAt(binary.NativeEndian.AppendUint64(nil, m.word()), 0)
+		require.NoError(t, err)
+		s := &replicated{r: w.backup}
+		over, cancel := context.WithCancel(w.context())
+		cancel()
+		require.ErrorIs(t, s.catchUp(over), context.Canceled)
+		require.Zero(t, log.mark, "it is not shown")
+		require.Empty(t, told.String())
+		require.NoError(t, s.catchUp(w.context()))
+		require.Equal(t, m, log.mark)
 	})
 }
 
