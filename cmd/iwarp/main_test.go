@@ -104,6 +104,8 @@ func TestWrongCalls(t *testing.T) {
 		{"serve --loss 101 d", `iwarp serve: --loss "101": want 0 to 100`},
 		{"put --loss 1 f", "iwarp put: --loss is for --network sctp+udp"},
 		{"serve --network sctp --loss 1 d", "iwarp serve: --loss is for --network sctp+udp"},
+		{"serve --network sctp --nocrc d", "iwarp serve: --nocrc is for tcp"},
+		{"put --network sctp+udp --nocrc f", "iwarp put: --nocrc is for tcp"},
 		{"demo --network ipx", `iwarp demo: --network "ipx": tcp, sctp and sctp+udp are known`},
 		{"put --network ipx f", `iwarp put: --network "ipx": tcp, sctp and sctp+udp are known`},
 		{"serve --network ipx d", `iwarp serve: --network "ipx": tcp, sctp and sctp+udp are known`},

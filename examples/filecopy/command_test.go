@@ -135,6 +135,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"put", "--network", "sctp+udp", "--loss", "-1", "a"},
 		{"get", "--network", "sctp+udp", "--loss", "101", "a"},
 		{"put", "--network", "sctp+udp", "--trace", trace, "a"},
+		{"demo", "--network", "sctp+udp", "--nocrc"},
 	} {
 		_, err := filecopy(t, args...)
 		require.ErrorAs(t, err, new(program.UsageError), "%q", args)

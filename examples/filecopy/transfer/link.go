@@ -31,6 +31,8 @@ func (k Link) Check(traced bool) error {
 		return errors.New("--loss is for --network sctp+udp")
 	case !(k.Loss >= 0 && k.Loss <= 100): // NaN is neither
 		return fmt.Errorf("--loss %g: want 0 to 100", k.Loss)
+	case k.NoCRC && k.Network != "tcp": // SCTP has a CRC of its own, which cannot be waived
+		return errors.New("--nocrc is for tcp")
 	case traced && k.Network != "tcp":
 		return errors.New("--trace is for tcp")
 	}
