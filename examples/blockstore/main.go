@@ -147,8 +147,8 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		return usage
 	}
 	n, err := strconv.Atoi(args[len(args)-1])
-	if err != nil || n < 0 || n >= 1<<19 {
-		return program.UsageError("a number of blocks is less than 524288, which is 2 GiB")
+	if err != nil || n < 0 || n >= 1<<19 || n == 0 && args[0] == "serve" {
+		return program.UsageError("a server has 1 to 524287 blocks, which is less than 2 GiB, and the first one is 0")
 	}
 	rnic, err := iwarp.Open(nil)
 	if err != nil {

@@ -70,7 +70,7 @@ func TestBlockThatIsNotThere(t *testing.T) {
 }
 
 func TestWrongCalls(t *testing.T) {
-	for _, args := range []string{"", "read x", "read x y", "read x -1", "serve a b", "erase a 1", "write a b 1"} {
+	for _, args := range []string{"", "read x", "read x y", "read x -1", "serve a b", "serve a b 0", "serve a b 524288", "erase a 1", "write a b 1"} {
 		var wrong program.UsageError
 		require.ErrorAs(t, run(t.Context(), strings.Fields(args), nil, nil), &wrong, args)
 	}
