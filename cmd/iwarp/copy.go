@@ -119,6 +119,9 @@ func getCommand() *cobra.Command {
 
 // transfer does one transfer, of a local file, on a connection of its own.
 func (c *copying) transfer(cmd *cobra.Command, local string, do func(context.Context, *transfer.Client) (*transfer.Result, error)) error {
+	if err := transfer.CheckFile(local); err != nil {
+		return cli.UsageError(err.Error())
+	}
 	trace, err := c.openTrace(local)
 	if err != nil {
 		return err

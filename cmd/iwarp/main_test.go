@@ -99,6 +99,8 @@ func TestWrongCalls(t *testing.T) {
 		{"attack -addr 127.0.0.1:1", "iwarp attack: -addr is written --addr"},
 		{"serve", "iwarp serve: an argument is missing; usage: iwarp serve DIRECTORY [flags]"},
 		{"get a b c", `iwarp get: unexpected argument "c"; usage: iwarp get NAME [FILE] [flags]`},
+		{"get a -", "iwarp get: - is neither the standard input nor the output here: a file of that name is ./-"},
+		{"put - a", "iwarp put: - is neither the standard input nor the output here: a file of that name is ./-"},
 		{"put --loss -1 f", `iwarp put: --loss "-1": want 0 to 100`},
 		{"demo --loss NaN", `iwarp demo: --loss "NaN": want 0 to 100`},
 		{"serve --loss 101 d", `iwarp serve: --loss "101": want 0 to 100`},

@@ -131,6 +131,9 @@ func (c *command) get(ctx context.Context) error {
 
 // transfer does one transfer, of a local file, on a connection of its own.
 func (c *command) transfer(ctx context.Context, local string, do func(*transfer.Client) (*transfer.Result, error)) error {
+	if err := transfer.CheckFile(local); err != nil {
+		return program.UsageError(c.name + ": " + err.Error())
+	}
 	trace, err := transfer.OpenTrace(c.trace, local)
 	if err != nil {
 		return err

@@ -136,6 +136,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{"get", "--network", "sctp+udp", "--loss", "101", "a"},
 		{"put", "--network", "sctp+udp", "--trace", trace, "a"},
 		{"demo", "--network", "sctp+udp", "--nocrc"},
+		{"get", "a", "-"},
+		{"put", "-"},
 	} {
 		_, err := filecopy(t, args...)
 		require.ErrorAs(t, err, new(program.UsageError), "%q", args)

@@ -39,6 +39,14 @@ func (k Link) Check(traced bool) error {
 	return nil
 }
 
+// CheckFile refuses the name by which other programs mean their standard input or output: what is copied is a file.
+func CheckFile(name string) error {
+	if name == "-" {
+		return errors.New("- is neither the standard input nor the output here: a file of that name is ./-")
+	}
+	return nil
+}
+
 // open makes an RNIC that has this link.
 func (k Link) open(cfg iwarp.Config) (*iwarp.RNIC, error) {
 	cfg.Latency = k.Latency
