@@ -22,6 +22,7 @@ import (
 // A child is a target in a process of its own.
 type child struct {
 	cmd  *exec.Cmd
+	in   io.Closer // the other end of its standard input: it ends when that does, as when this process is killed
 	addr string
 	path string
 }
@@ -36,6 +37,9 @@ func spawn(ctx context.Context, addr, path string, size int64) (*child, error) {
 	c.cmd.Env = append(os.Environ(), childEnv+"=1")
 	c.cmd.Stderr = os.Stderr
 	stdout, err := c.cmd.StdoutPipe()
+	if err == nil {
+		c.in, err = c.cmd.StdinPipe()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +55,7 @@ func spawn(ctx context.Context, addr, path string, size int64) (*child, error) {
 	return c, nil
 }
 
-// childEnv tells the tests' program that it is to be this one.
+// childEnv tells a target that it is the demo's, and the tests' program that it is to be this one.
 const childEnv = "WALOG_CHILD"
 
 // kill ends the process at once, in the middle of whatever it does.

@@ -248,6 +248,16 @@ func TestFullLog(t *testing.T) {
 	require.ErrorIs(t, w.append(c.ctx, make([]byte, 100)), errFull)
 }
 
+// TestTargetWhoseDemoIsKilled ends by itself: the system closes what the demo has of its standard input.
+func TestTargetWhoseDemoIsKilled(t *testing.T) {
+	t.Setenv("GORACE", "atexit_sleep_ms=0")
+	c, err := spawn(testContext(t), "127.0.0.1:0", filepath.Join(t.TempDir(), "log"), 1<<20)
+	require.NoError(t, err)
+	defer c.kill()
+	require.NoError(t, c.in.Close())
+	require.NoError(t, c.cmd.Wait(), "its status is 0")
+}
+
 // TestTargetOnABigEndianHost is refused before there is a file.
 func TestTargetOnABigEndianHost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")

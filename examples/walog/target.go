@@ -8,10 +8,12 @@ import (
 	"io"
 	"math"
 	"net"
+	"os"
 	"sync"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/examples/internal/program"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -149,6 +151,12 @@ func serve(ctx context.Context, addr, path string, size int64, out io.Writer) er
 		return err
 	}
 	defer t.close()
+	if os.Getenv(childEnv) != "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		program.WhenParentEnds(os.Stdin, cancel)
+	}
 	fmt.Fprintln(out, t.l.Addr())
 	return t.accept(ctx)
 }

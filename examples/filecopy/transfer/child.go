@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -20,10 +21,14 @@ const (
 // A child is a server in a process of its own.
 type child struct {
 	cmd    *exec.Cmd
+	in     io.Closer // the other end of its standard input: it ends when that does, as when this process is killed
 	cancel context.CancelFunc
 	addr   string
 	log    bytes.Buffer // what it said; to be read after wait only
 }
+
+// childEnv tells a server that it has been started by startServer.
+const childEnv = "IWARP_TRANSFER_CHILD"
 
 // startServer runs this program's serve command on a free port of loopback, and
 // returns when it listens.
@@ -42,7 +47,11 @@ func startServer(ctx context.Context, dir string, k Link) (*child, error) {
 	s.cmd.Cancel = s.interrupt
 	s.cmd.WaitDelay = stopTime
 	s.cmd.Stderr = &s.log
+	s.cmd.Env = append(os.Environ(), childEnv+"=1")
 	out, err := s.cmd.StdoutPipe()
+	if err == nil {
+		s.in, err = s.cmd.StdinPipe()
+	}
 	if err == nil {
 		err = s.cmd.Start()
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -17,7 +18,38 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test program be a server that startServer starts.
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		if err := beServer(context.Background(), os.Args[len(os.Args)-1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func beServer(ctx context.Context, dir string) error {
+	s, err := Listen(ctx, Link{Network: "tcp"}, "127.0.0.1:0", dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	fmt.Println(s.Addr())
+	return s.Run(ctx)
+}
+
+// TestServerWhoseParentIsKilled ends by itself: the system closes what the parent has of its standard input.
+func TestServerWhoseParentIsKilled(t *testing.T) {
+	t.Setenv("GORACE", "atexit_sleep_ms=0")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s, err := startServer(ctx, t.TempDir(), Link{Network: "tcp"})
+	require.NoError(t, err)
+	defer s.stop()
+	require.NoError(t, s.in.Close())
+	require.NoError(t, s.cmd.Wait(), "its status is 0")
+}
 
 // odd is the size of most files: more than one chunk, and no multiple of anything.
 const odd = chunk + 12345

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 // maxClients bounds the connections that are served at a time.
@@ -52,10 +53,14 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // RNIC has the connections of the server. Run closes it.
 func (s *Server) RNIC() *iwarp.RNIC { return s.rnic }
 
-// Run serves until ctx ends, and returns when every session has cleaned up.
+// Run serves until ctx ends, and returns when every session has cleaned up. The server of a Demonstration ends with the process that has
+// started it, too.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.close()
 	ctx, cancel := context.WithCancel(ctx)
+	if os.Getenv(childEnv) != "" {
+		program.WhenParentEnds(os.Stdin, cancel)
+	}
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
 	defer cancel()
