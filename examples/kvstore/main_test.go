@@ -18,6 +18,7 @@ import (
 
 	"github.com/goiwarp/iwarp/examples/internal/program"
 	"github.com/goiwarp/iwarp/examples/kvstore/kv"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // TestMain lets the test program be the server of a measurement.
@@ -182,11 +183,15 @@ func TestBench(t *testing.T) {
 	}
 }
 
+// manyKeys are as many as a machine stores in a part of the time that a test has, with other tests beside it. The race detector makes
+// each Put ten times as long.
+var manyKeys = map[bool]int{false: 1 << 14, true: 1 << 11}[raceorder.Enabled]
+
 // TestBenchOfManyKeys: the index and the log have room for all of them.
 func TestBenchOfManyKeys(t *testing.T) {
 	s := new(benchServer)
 	defer func() { require.NoError(t, s.close()) }()
-	require.NoError(t, s.open(testContext(t), &options{keys: 1 << 14, depth: 32}))
+	require.NoError(t, s.open(testContext(t), &options{keys: manyKeys, depth: 32}))
 }
 
 // TestBaseline answers what it is asked for, and allocates nothing for it.
