@@ -55,6 +55,31 @@ func TestRMA_16_17_PullNeedsAGrant(t *testing.T) {
 		r.answers(3, pull, octets(2, 4096), regionkey.AAD{Salt: pull.Salt, DataCtr: 1}, nil)
 		r.receives(wire.TypeWriteDone)
 		require.EqualValues(t, 4112, window.Stats().MaxGranted)
+		require.EqualValues(t, 2, w.server.Stats().Nacks)
+		r.ends(w)
+	})
+}
+
+// TestRMA_17_AnEndedConnectionLeavesTheQueue, also where nothing that waits there is ever too late.
+func TestRMA_17_AnEndedConnectionLeavesTheQueue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		window := fixed(t, 4112)
+		w, r := plays(t, plan{server: ServerConfig{Solicitor: window, Dispatch: [2]time.Duration{-1, -1}}})
+		other := w.another()
+		other.serve()
+		s := newRaw(other)
+		s.greets()
+		s.opens(1, regionID, wire.OpWrite)
+		pull := r.pulls(2, 4096)
+		s.asksToWrite(2, 4096)
+		synctest.Wait()
+		require.Equal(t, 1, window.Stats().Queued)
+		require.NoError(t, s.qp.Close())
+		require.NoError(t, <-other.served)
+		require.Zero(t, window.Stats().Queued)
+		r.answers(2, pull, octets(1, 4096), regionkey.AAD{Salt: pull.Salt}, nil)
+		r.receives(wire.TypeWriteDone)
+		require.Zero(t, window.Stats().Granted)
 		r.ends(w)
 	})
 }
