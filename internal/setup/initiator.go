@@ -75,7 +75,7 @@ func newInitiator(m *Manager, l *Local) *initiator {
 func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Options) (err error) {
 	defer func() { i.stages.leave(err) }()
 	if IsSCTP(network) {
-		return i.dialSession(ctx, network, addr, o.Revision == mpa.Revision1)
+		return i.dialSession(ctx, network, addr)
 	}
 	if err := i.stages.enter(ctx, StageDial); err != nil {
 		return err
@@ -235,9 +235,8 @@ func (i *initiator) secure(ctx context.Context, c net.Conn) (net.Conn, error) {
 	return c, nil
 }
 
-// dialSession makes one attempt over SCTP. Without plain an enhanced session of RFC 6581
-// is asked for.
-func (i *initiator) dialSession(ctx context.Context, network, addr string, plain bool) error {
+// dialSession makes one attempt over SCTP.
+func (i *initiator) dialSession(ctx context.Context, network, addr string) error {
 	l := i.local
 	if l.TLS != nil || l.Trace != nil {
 		return fmt.Errorf("%w: TLS, and Trace, over SCTP", i.cfg.Unsupported)
@@ -273,9 +272,7 @@ func (i *initiator) dialSession(ctx context.Context, network, addr string, plain
 		return err
 	}
 	defer done()
-	o := l.session()
-	o.Plain = plain
-	conn, terms, err := sctp.Connect(ctx, s, o, l.IRD, l.ORD, l.PrivateData)
+	conn, terms, err := sctp.Connect(ctx, s, l.session(), l.IRD, l.ORD, l.PrivateData)
 	if err != nil {
 		return rejection(i.endedBy(ctx, err))
 	}

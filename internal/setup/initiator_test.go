@@ -35,7 +35,16 @@ func TestDialFallsBackToRevision1(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newManager(t)
 				own, got := local(t)
+				var stages []string
+				own.Stages = StageTrace{Leave: func(s Stage, err error) {
+					if err == nil {
+						stages = append(stages, s.String())
+					} else {
+						stages = append(stages, s.String()+" fails")
+					}
+				}}
 				require.NoError(t, m.Dial(someTime(t), "pipe", peers(t, first, accepts), own))
+				require.Equal(t, []string{"dial", "request", "reply fails", "dial", "request", "reply", "confirm"}, stages)
 				require.Equal(t, 1, got.prepared, "Prepare is called once")
 				require.Equal(t, mpa.Revision1, got.terms.Revision)
 				require.Zero(t, m.Pending())

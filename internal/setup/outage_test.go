@@ -3,9 +3,11 @@ package setup
 import (
 	"context"
 	"log/slog"
+	"net"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -93,4 +95,38 @@ func TestOutageOverSCTP(t *testing.T) {
 	connects()
 	log.wants(t, "connections can be taken again")
 	require.Empty(t, log)
+}
+
+// A scarce is a listener that finds no descriptor for the first connections.
+type scarce struct {
+	net.Listener
+	left int // how often that happens
+}
+
+func (s *scarce) Accept() (net.Conn, error) {
+	if s.left > 0 {
+		s.left--
+		return nil, syscall.EMFILE
+	}
+	return s.Listener.Accept()
+}
+
+// TestSEC_2_NoConnectionTakesNoPlace: where there was no descriptor for more connections than the listener has places, it goes on.
+func TestSEC_2_NoConnectionTakesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t)
+		cfg, err := m.Complete(&ListenConfig{MaxHalfOpen: 2})
+		require.NoError(t, err)
+		src, err := m.source(someTime(t), "pipe", "", cfg)
+		require.NoError(t, err)
+		src.(*connections).Listener = &scarce{src.(*connections).Listener, 5}
+		l, err := m.listen(src, cfg)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, l.Close()) })
+		p := calls(t, l, request(plain))
+		q, err := l.Accept(someTime(t))
+		require.NoError(t, err)
+		require.NoError(t, q.Reject(-1, -1, nil))
+		p.wants(frame(replyKey, "60 01 0000"))
+	})
 }
