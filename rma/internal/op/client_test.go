@@ -313,6 +313,20 @@ func TestRMA_28_StatusEndsAWriteThatIsSealed(t *testing.T) {
 	c.hears(status(id, RemoteAuth, BadData, NoRole), "Complete(1, 3), Free")
 }
 
+// TestRMA_19_ClientHearsOfWhatIsGone: what was asked of others may be done behind the end of the operation, and has no effect then.
+func TestRMA_19_ClientHearsOfWhatIsGone(t *testing.T) {
+	c := newClient(t, nil)
+	id := c.sent(putCmd)
+	c.hears(status(id, NACK, QueueFull, NoRole), "Complete(2, 1), Free")
+	c.want("Release(Failed)", c.Granted(nil, c.now, id))
+	c.want("", c.Expired(nil, c.now, id))
+	c.want("", c.Refused(nil, c.now, id))
+	c.want("", c.Sealed(nil, c.now, id))
+	c.want("", c.Opened(nil, c.now, id, true))
+	c.want("", c.Revoked(nil, c.now, id))
+	require.True(t, c.Idle())
+}
+
 func TestRMA_29_36_SlotsAreBusyUntilTheOutcome(t *testing.T) {
 	c := newClient(t, func(cfg *ClientConfig) { cfg.Slots, cfg.Credits = 3, 3 })
 	var ids []ID

@@ -18,9 +18,11 @@ func TestRMA_8_WrongKeyIsToldAtOnce(t *testing.T) {
 	m.Op, m.Source = 3, true
 	s.hears(m, "Audit(64), SendStatus(1, 1) Invalidate")
 	require.True(t, s.Idle())
-	require.Equal(t, ServerStats{AuthFailures: 3}, s.Stats())
 	s.hears(readReq(4), "Serve")
 	s.want("SendAnswer Invalidate, Free", s.Served(nil, s.now, readReq(4).Op, Verdict{}))
+	s.hears(readReq(5), "Serve")
+	s.want("SendStatus(6, 0) Invalidate, Free", s.Served(nil, s.now, readReq(5).Op, Verdict{Outcome: RemoteError}))
+	require.Equal(t, ServerStats{AuthFailures: 3}, s.Stats(), "none of them is a NACK")
 }
 
 func TestRMA_8_OpenThatIsRefusedIsAudited(t *testing.T) {
@@ -395,4 +397,22 @@ func TestRMA_19_LostServer(t *testing.T) {
 	s.want("Free", s.Served(nil, s.now, readReq(5).Op, Verdict{}))
 	s.hears(readReq(7), "")
 	require.True(t, s.Idle())
+}
+
+// TestRMA_19_ServerHearsOfWhatIsGone: what was asked of others may be done behind the end of the operation, and has no effect then.
+func TestRMA_19_ServerHearsOfWhatIsGone(t *testing.T) {
+	s := newServer(t, nil)
+	s.hears(writeReq(1), "Enqueue(116)")
+	s.waits(5*ms, "Cancel, SendStatus(2, 2), Free")
+	id := writeReq(1).Op
+	s.want("Release(Failed)", s.Granted(nil, s.now, id))
+	s.want("", s.Expired(nil, s.now, id))
+	s.want("", s.Refused(nil, s.now, id))
+	s.want("", s.Served(nil, s.now, id, Verdict{}))
+	s.want("", s.Pulled(nil, s.now, id, true))
+	s.want("", s.Opened(nil, s.now, id, true))
+	s.want("", s.Copied(nil, s.now, id, CopyDone))
+	s.want("", s.Revoked(nil, s.now, id))
+	require.True(t, s.Idle())
+	require.Equal(t, uint64(1), s.Stats().Nacks)
 }

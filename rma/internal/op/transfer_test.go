@@ -110,6 +110,7 @@ func TestRMA_35_StragglerIsRepeatedToo(t *testing.T) {
 	x.Reopened(Verdict{})
 	require.False(t, x.Done(b, stale))
 	for range 2 {
+		unfinished(t, &x)
 		c, ok := x.Next()
 		require.True(t, ok)
 		require.False(t, x.Done(c, Verdict{}))
