@@ -146,11 +146,13 @@ func TestRPR_7_FailedRead(t *testing.T) {
 	})
 }
 
-// TestRPR_8_ReplyByReplyChunk: over three segments with odd cuts, and not if it fits inline.
+// TestRPR_8_ReplyByReplyChunk: over three segments with odd cuts, and not if it fits inline, with the chunk, which comes
+// back in any case.
 func TestRPR_8_ReplyByReplyChunk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := connected(t, Config{})
-		for _, n := range []int{100, 4068, 4069, 8000} {
+		const most = 4096 - wire.MinLen - wire.ReplyLen - 2*16
+		for _, n := range []int{100, most, most + 1, 8000} {
 			r := c.exposes(8192, true)
 			h := c.header()
 			h.Reply, h.HasReply = r.chunk(124, 4001), true
@@ -159,14 +161,15 @@ func TestRPR_8_ReplyByReplyChunk(t *testing.T) {
 			c.reply(c.next(), msg)
 			m := c.recv()
 			require.Equal(t, r.mr.STag(), m.invalidated, "one handle, in three segments")
-			if n <= 4068 {
+			if n <= most {
 				require.Equal(t, msg, m.body)
-				require.False(t, m.header.HasReply)
+				require.Equal(t, wire.Chunk{r.segment(0, 0), r.segment(124, 0), r.segment(4001, 0)}, m.header.Reply)
 				continue
 			}
 			require.Equal(t, wire.NoMsg, m.header.Proc)
 			require.Empty(t, m.body)
-			require.Equal(t, wire.Chunk{r.segment(0, 124), r.segment(124, 3877), r.segment(4001, n-4001)}, m.header.Reply)
+			first, second := min(n-124, 3877), max(n-4001, 0)
+			require.Equal(t, wire.Chunk{r.segment(0, 124), r.segment(124, first), r.segment(4001, second)}, m.header.Reply)
 			require.Equal(t, msg, r.mem[:n])
 		}
 	})

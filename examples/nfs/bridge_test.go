@@ -164,6 +164,8 @@ func (b *bridge) reply(m []byte) ([]byte, error) {
 		n := word(32)
 		b.written += n
 		return slices.Concat(m[52:], b.memory[:n], make([]byte, -n&3)), nil
+	case word(24) == 1: // the Reply chunk, which was not used
+		return slices.Clone(m[48:]), nil
 	}
 	return slices.Clone(m[28:]), nil
 }

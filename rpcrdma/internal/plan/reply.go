@@ -35,13 +35,16 @@ type Reply struct {
 }
 
 // Make makes the plan for the reply of n octets to the call with header h. Its chunks get the lengths of the reply,
-// so h serves for nothing else afterwards. The header and what is inline are at most threshold octets. A client that wants
+// so h serves for nothing else afterwards; each chunk of the call comes back (sections 3.4.6 and 4.3.3). The header and
+// what is inline are at most threshold octets. A client that wants
 // the opaque in the message names a Write chunk without segments (RFC 8166 section 3.4).
 func (r *Reply) Make(h *wire.Header, n int, res Result, credits uint32, threshold int) error {
 	if !res.valid(n) {
 		return fmt.Errorf("%w: a result of %d octets at %d, in a reply of %d", ErrChunk, res.Len, res.Off, n)
 	}
-	r.Header = wire.Header{XID: h.XID, Version: wire.Version, Credits: credits, Proc: wire.Msg, Writes: h.Writes}
+	r.Header = wire.Header{
+		XID: h.XID, Version: wire.Version, Credits: credits, Proc: wire.Msg, Writes: h.Writes, Reply: h.Reply, HasReply: h.HasReply,
+	}
 	r.Writes, r.Inline = r.Writes[:0], [2]Span{}
 	rest := source{{Off: 0, Len: n}}
 	if len(h.Writes) > 0 && len(h.Writes[0]) > 0 && res.OK {
@@ -57,12 +60,13 @@ func (r *Reply) Make(h *wire.Header, n int, res Result, credits uint32, threshol
 	}
 	if r.Header.Len()+rest.len() <= threshold {
 		r.Inline = rest
+		clearChunk(h.Reply)
 		return nil
 	}
 	if !h.HasReply {
 		return fmt.Errorf("%w: a reply of %d octets without a Reply chunk", ErrChunk, rest.len())
 	}
-	r.Header.Proc, r.Header.Reply, r.Header.HasReply = wire.NoMsg, h.Reply, true
+	r.Header.Proc = wire.NoMsg
 	if r.Header.Len() > threshold {
 		return fmt.Errorf("%w: a header of %d octets", ErrChunk, r.Header.Len())
 	}
@@ -101,8 +105,13 @@ func (r *Reply) fill(c wire.Chunk, s source, kind string) error {
 
 func clearLengths(chunks []wire.Chunk) {
 	for _, c := range chunks {
-		for i := range c {
-			c[i].Length = 0
-		}
+		clearChunk(c)
+	}
+}
+
+// clearChunk makes c one that was not used.
+func clearChunk(c wire.Chunk) {
+	for i := range c {
+		c[i].Length = 0
 	}
 }

@@ -125,13 +125,15 @@ func TestRPR_7_BadResult(t *testing.T) {
 // TestRPR_5_Threshold: up to it a reply is inline, above it goes by the chunk.
 func TestRPR_5_Threshold(t *testing.T) {
 	const threshold = 1024
-	for n, inline := range map[int]bool{threshold - wire.MinLen: true, threshold - wire.MinLen + 1: false} {
+	const room = threshold - wire.MinLen - wire.ReplyLen // the chunk comes back in the header
+	for n, inline := range map[int]bool{room: true, room + 1: false} {
 		var r Reply
 		h := &wire.Header{HasReply: true, Reply: chunk(1, 4000)}
 		require.NoError(t, r.Make(h, n, Result{}, credits, threshold))
-		require.Equal(t, !inline, r.Header.HasReply)
+		require.True(t, r.Header.HasReply)
 		if inline {
 			require.Equal(t, wire.Msg, r.Header.Proc)
+			require.Equal(t, []uint32{0}, lengths(r.Header.Reply), "it was not used")
 			require.Equal(t, [2]Span{{0, n}}, r.Inline)
 			require.Empty(t, r.Writes)
 			require.Equal(t, threshold, r.Header.Len()+n)
