@@ -3,9 +3,7 @@ package cm
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +12,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/octettest"
+)
+
+var (
+	unhex  = octettest.Hex
+	octets = octettest.Counting
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,22 +30,6 @@ var (
 	testClientID = [16]byte([]byte("client-000000001"))
 	testServerID = [16]byte([]byte("server-000000001"))
 )
-
-// octets is n octets that count up from a first one.
-func octets(first byte, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = first + byte(i)
-	}
-	return b
-}
-
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	require.NoError(t, err)
-	return b
-}
 
 // startOf is a start-up frame of MPA up to the private data of the ULP, n octets of them.
 func startOf(kind string, flags byte, n int) []byte {

@@ -68,7 +68,7 @@ var failures = map[Reason]func(t *testing.T) (*site, []byte){
 	},
 	ReasonPublicKey: func(t *testing.T) (*site, []byte) {
 		s := siteOf(t, func(client, _ *Config) { client.Suite = SuiteX25519 })
-		return s, s.lowOrderRequest(unhex(t, lowOrder[0]))
+		return s, s.lowOrderRequest(unhex(lowOrder[0]))
 	},
 	ReasonPolicy: func(t *testing.T) (*site, []byte) {
 		s := siteOf(t, func(_, server *Config) {
@@ -100,7 +100,7 @@ func TestCM_35_37_RefusalsLookTheSame(t *testing.T) {
 			_, dataErr := r.Refuse(nil, []byte("of the application"), err)
 			require.ErrorIs(t, dataErr, errNoData)
 			reply := s.refusal(r, nil, err)
-			require.Equal(t, unhex(t, "53434d3201000004010000000000000000000000"), reply[frameOff:frameOff+refusalSize])
+			require.Equal(t, unhex("53434d3201000004010000000000000000000000"), reply[frameOff:frameOff+refusalSize])
 			require.Len(t, reply, frameOff+refusalSize)
 
 			log := s.server.AccessLog()

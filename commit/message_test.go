@@ -15,10 +15,10 @@ func TestCMT_1_2_3_5_9_11_17_RequestOnTheWire(t *testing.T) {
 	c := converse(t, nil)
 	c.posts(ask(7, Region{STag: 0x11223344, TO: 0x1000, Len: 0x20}))
 	c.wantSegment("control 4c: version 1, opcode 12; no STag to invalidate; QN 1, MSN 1; MO; then ID, STag, length, TO",
-		unhex(t, "414c 00000000 00000001 00000001 00000000"+"00000007 11223344 00000020 0000000000001000"))
+		unhex("414c 00000000 00000001 00000001 00000000"+"00000007 11223344 00000020 0000000000001000"))
 	c.posts(ask(8, Region{1, 2, 3}, Region{4, 5, 6}).then(0x55, 0x1008, 0x0102030405060708))
 	c.wantSegment("more regions, and what follows them",
-		unhex(t, "414c 00000000 00000001 00000002 00000000"+"00000008 00000001 00000003 0000000000000002 00000004 00000006 0000000000000005"+
+		unhex("414c 00000000 00000001 00000002 00000000"+"00000008 00000001 00000003 0000000000000002 00000004 00000006 0000000000000005"+
 			"00000055 0000000000001008 0102030405060708"))
 }
 
@@ -28,7 +28,7 @@ func TestCMT_1_2_4_6_7_ResponseOnTheWire(t *testing.T) {
 	c.sends("a Commit", requestOf(1, ask(0xabcd0001, part(r, 0, 8))))
 	c.run()
 	c.wantSegment("control 4d: version 1, opcode 13; QN 3, MSN 1; then the ID again, and the status",
-		unhex(t, "414d 00000000 00000003 00000001 00000000"+"abcd0001 00000000"))
+		unhex("414d 00000000 00000003 00000001 00000000"+"abcd0001 00000000"))
 }
 
 func TestCMT_9_10_LengthOfARequest(t *testing.T) {

@@ -8,17 +8,19 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/internal/octettest"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
+
+var unhex = octettest.Hex
 
 // The tests are conversations between one stream with Commit and a scripted peer. Every
 // check starts with the expectation in English.
@@ -247,14 +249,6 @@ func (c *conversation) wantDone(that string, want ...string) {
 	c.Helper()
 	require.Equal(c, want, c.done, that)
 	c.done = nil
-}
-
-// unhex reads octets as the specification prints them.
-func unhex(t *testing.T, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	require.NoError(t, err)
-	return b
 }
 
 // The conversation is the LLP, too: it records the segments that it is given.

@@ -2,21 +2,15 @@ package ddp
 
 import (
 	"bytes"
-	"encoding/hex"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/octettest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	require.NoError(t, err)
-	return b
-}
+var unhex = octettest.Hex
 
 // The vectors of a 2048-octet message at a MULPDU of 1500, RFC 5041's own example.
 var taggedVectors = []struct {
@@ -87,7 +81,7 @@ var untaggedVectors = []struct {
 
 func TestTaggedHeaderGolden(t *testing.T) {
 	for _, v := range taggedVectors {
-		wire := unhex(t, v.wire)
+		wire := unhex(v.wire)
 		require.Equal(t, wire, v.h.Append(nil), "%s: encoded", v.name)
 		require.True(t, IsTagged(wire), "%s: T", v.name)
 		require.EqualValues(t, 1, Version(wire), "%s: DV", v.name)
@@ -99,7 +93,7 @@ func TestTaggedHeaderGolden(t *testing.T) {
 
 func TestUntaggedHeaderGolden(t *testing.T) {
 	for _, v := range untaggedVectors {
-		wire := unhex(t, v.wire)
+		wire := unhex(v.wire)
 		require.Equal(t, wire, v.h.Append(nil), "%s: encoded", v.name)
 		require.False(t, IsTagged(wire), "%s: T", v.name)
 		require.EqualValues(t, 1, Version(wire), "%s: DV", v.name)
@@ -130,10 +124,10 @@ func TestHeaderTruncated(t *testing.T) {
 
 func FuzzHeaders(f *testing.F) {
 	for _, v := range taggedVectors {
-		f.Add(unhex(f, v.wire))
+		f.Add(unhex(v.wire))
 	}
 	for _, v := range untaggedVectors {
-		f.Add(unhex(f, v.wire))
+		f.Add(unhex(v.wire))
 	}
 	const kept = controlTagged | controlLast // of the control octet; DV and Rsvd are ours
 	f.Fuzz(func(t *testing.T, b []byte) {

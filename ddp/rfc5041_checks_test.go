@@ -217,7 +217,7 @@ func TestDDP_73_74_78_ReportHasHeaderCodeAndLength(t *testing.T) {
 	require.NotEqual(t, segment[1], e.Header[1], "the report does not share memory with the segment")
 
 	c = converse(t, 0)
-	segment = unhex(t, "c140 11223344 0000000000001000 0001020304050607")
+	segment = unhex("c140 11223344 0000000000001000 0001020304050607")
 	e = c.wantReport("a 22-octet Write to an unknown STag", transport.Code(0x1100), segment)
 	require.Equal(t, segment[:TaggedLen], e.Header)
 	require.Equal(t, 22, e.Len)

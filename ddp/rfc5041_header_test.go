@@ -229,9 +229,9 @@ func TestDDP_28_29_MSNsStartAtOneAndWrapToZero(t *testing.T) {
 func TestDDP_31_37_MOCountsFromTheStartOfTheMessage(t *testing.T) {
 	segments := segmentsOf(t, 1500, &Message{RsvdULP: 0x43, MSN: 1, Source: plain(octets(2048))})
 	require.Len(t, segments, 2, "2048 octets at a MULPDU of 1500")
-	require.Equal(t, unhex(t, untaggedVectors[0].wire), segments[0][:UntaggedLen], "the first has MO 0")
+	require.Equal(t, unhex(untaggedVectors[0].wire), segments[0][:UntaggedLen], "the first has MO 0")
 	require.Equal(t, octets(2048)[:1482], segments[0][UntaggedLen:], "and all that fits")
-	require.Equal(t, unhex(t, untaggedVectors[1].wire), segments[1][:UntaggedLen], "the second MO 1482")
+	require.Equal(t, unhex(untaggedVectors[1].wire), segments[1][:UntaggedLen], "the second MO 1482")
 	require.Equal(t, octets(2048)[1482:], segments[1][UntaggedLen:], "and the rest")
 
 	before := 0
@@ -245,9 +245,9 @@ func TestDDP_31_37_MOCountsFromTheStartOfTheMessage(t *testing.T) {
 
 func TestDDP_32_40_EmptyMessageIsOneSegmentOfAHeader(t *testing.T) {
 	segments := segmentsOf(t, 1500, &Message{Tagged: true, RsvdULP: 0x40})
-	require.Equal(t, [][]byte{unhex(t, "c140 00000000 0000000000000000")}, segments, "tagged: one header with L")
+	require.Equal(t, [][]byte{unhex("c140 00000000 0000000000000000")}, segments, "tagged: one header with L")
 	segments = segmentsOf(t, 1500, &Message{RsvdULP: 0x43, MSN: 5, Source: plain(nil)})
-	require.Equal(t, [][]byte{unhex(t, "4143 00000000 00000000 00000005 00000000")}, segments, "untagged: one header with L")
+	require.Equal(t, [][]byte{unhex("4143 00000000 00000000 00000005 00000000")}, segments, "untagged: one header with L")
 
 	c := converse(t, 0)
 	c.post(0)

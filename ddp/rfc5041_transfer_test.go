@@ -61,9 +61,9 @@ func TestDDP_38_39_TOCountsFromWhereTheUpperLayerSaid(t *testing.T) {
 	m := &Message{Tagged: true, RsvdULP: 0x40, STag: 0xaabbcc01, TO: 16384, Source: plain(octets(2048))}
 	segments := segmentsOf(t, 1500, m)
 	require.Len(t, segments, 2, "2048 octets at a MULPDU of 1500")
-	require.Equal(t, unhex(t, taggedVectors[0].wire), segments[0][:TaggedLen], "the first has the TO given")
+	require.Equal(t, unhex(taggedVectors[0].wire), segments[0][:TaggedLen], "the first has the TO given")
 	require.Equal(t, octets(2048)[:1486], segments[0][TaggedLen:], "and all that fits")
-	require.Equal(t, unhex(t, taggedVectors[1].wire), segments[1][:TaggedLen], "the second 1486 more")
+	require.Equal(t, unhex(taggedVectors[1].wire), segments[1][:TaggedLen], "the second 1486 more")
 	require.Equal(t, octets(2048)[1486:], segments[1][TaggedLen:], "and the rest")
 }
 

@@ -10,7 +10,7 @@ import (
 // was given; and how the octets are cut up makes no difference.
 func FuzzDecoder(f *testing.F) {
 	for _, v := range vectors {
-		f.Add(unhex(f, v.wire), v.markers, !v.noCRC, uint8(7))
+		f.Add(unhex(v.wire), v.markers, !v.noCRC, uint8(7))
 	}
 	r := reference{markers: true, crc: true}
 	f.Add(r.stream(octets(1000), octets(14), octets(490)), true, true, uint8(100))
@@ -52,7 +52,7 @@ func FuzzRoundTrip(f *testing.F) {
 // nothing else. What was read of its frame means the same when it is written.
 func FuzzStartup(f *testing.F) {
 	for _, v := range frameVectors {
-		f.Add(unhex(f, v.wire), v.reply)
+		f.Add(unhex(v.wire), v.reply)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, initiator bool) {
 		sameFrame(t, b, initiator)

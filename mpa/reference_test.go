@@ -2,13 +2,12 @@ package mpa
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"hash/crc32"
-	"strings"
-	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/goiwarp/iwarp/internal/octettest"
 )
+
+var unhex = octettest.Hex
 
 // castagnoli makes the CRCs of the reference, by another package than the
 // encoder's.
@@ -76,14 +75,6 @@ func octets(n int) []byte {
 	for i := range b {
 		b[i] = byte(i*7 + i>>8 + 1)
 	}
-	return b
-}
-
-// unhex reads octets written in hexadecimal with any spaces.
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	require.NoError(t, err)
 	return b
 }
 

@@ -15,7 +15,7 @@ func TestMPA_23_30_CRC32cOfTheRFC(t *testing.T) {
 	for i := range ascending {
 		ascending[i], descending[i] = byte(i), byte(31-i)
 	}
-	iscsi := unhex(t, `01c00000 00000000 00000000 00000000 14000000 00000400 00000014 00000018
+	iscsi := unhex(`01c00000 00000000 00000000 00000000 14000000 00000400 00000014 00000018
 		28000000 00000000 02000000 00000000`)
 	for _, v := range []struct {
 		in   []byte
@@ -31,8 +31,8 @@ func TestMPA_23_30_CRC32cOfTheRFC(t *testing.T) {
 	} {
 		require.Equal(t, v.want, crc32c.Checksum(v.in), "CRC32c of %x", v.in)
 	}
-	wire := encoded(&encoder{crc: true}, false, unhex(t, send24))
-	require.Equal(t, unhex(t, "b7243ec3"), wire[len(wire)-4:], "V3: the least significant octet goes first")
+	wire := encoded(&encoder{crc: true}, false, unhex(send24))
+	require.Equal(t, unhex("b7243ec3"), wire[len(wire)-4:], "V3: the least significant octet goes first")
 	require.EqualValues(t, 0x48674bc7, crc32c.Checksum(wire), "the residue over an FPDU and its CRC")
 	for _, n := range []int{14, lendMin - 1, lendMin, fuseMin, 5000} {
 		for _, stage := range []bool{false, true} {

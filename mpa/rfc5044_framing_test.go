@@ -159,9 +159,9 @@ func TestMPA_17_MarkersSurviveTheWrapOfSequenceNumbers(t *testing.T) {
 
 func TestMPA_19_73_TheFirstOctetsAreAMarkerOfZeroOrTheLength(t *testing.T) {
 	wire := encoded(&encoder{markers: true, crc: true}, false, octets(14))
-	require.Equal(t, unhex(t, "00000000 000e"), wire[:6], "a direction with Markers")
+	require.Equal(t, unhex("00000000 000e"), wire[:6], "a direction with Markers")
 	wire = encoded(&encoder{crc: true}, false, octets(14))
-	require.Equal(t, unhex(t, "000e"), wire[:2], "a direction without Markers")
+	require.Equal(t, unhex("000e"), wire[:2], "a direction without Markers")
 }
 
 func TestMPA_42_AnySegmentationGivesTheSame(t *testing.T) {

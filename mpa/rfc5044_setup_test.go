@@ -17,22 +17,22 @@ import (
 var rev1 = Options{Revision: 1}
 
 func TestMPA_50_61_InitiatorSendsAValidRequestInOneWrite(t *testing.T) {
-	s := &script{reads: [][]byte{unhex(t, frameR2)}}
+	s := &script{reads: [][]byte{unhex(frameR2)}}
 	_, _, err := Connect(t.Context(), s, rev1, 0, 0, nil)
 	require.NoError(t, err)
-	require.Equal(t, [][]byte{unhex(t, frameR1)}, s.writes, "R1 and nothing else")
+	require.Equal(t, [][]byte{unhex(frameR1)}, s.writes, "R1 and nothing else")
 
-	s = &script{reads: [][]byte{unhex(t, frameR6)}}
+	s = &script{reads: [][]byte{unhex(frameR6)}}
 	_, _, err = Connect(t.Context(), s, Options{}, 16, 8, nil)
 	require.NoError(t, err)
-	require.Equal(t, [][]byte{unhex(t, frameR5)}, s.writes, "R5 and nothing else")
+	require.Equal(t, [][]byte{unhex(frameR5)}, s.writes, "R5 and nothing else")
 }
 
 func TestMPA_52_65_ResponderAnswersAndTakesFPDUs(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		accepted := accept(t.Context(), s, rev1, 0, 0, "")
-		p.send(unhex(t, frameR1))
-		p.want("R2", unhex(t, frameR2))
+		p.send(unhex(frameR1))
+		p.want("R2", unhex(frameR2))
 		r := accepted()
 		require.NoError(t, r.err)
 		ref := reference{crc: true}
@@ -56,13 +56,13 @@ func TestMPA_51_58_59_63_71_76_81_83_MalformedRequestClosesTheConnection(t *test
 	} {
 		converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 			accepted := accept(t.Context(), s, Options{}, 0, 0, "")
-			p.send(unhex(t, request))
+			p.send(unhex(request))
 			p.wantClosed(what)
 			requireFault(t, transport.MPAStartup, accepted().err, "%s is reported locally", what)
 		})
 	}
 	for i := range keySize {
-		request := unhex(t, frameR1)
+		request := unhex(frameR1)
 		request[i] ^= 0x20
 		s := &script{reads: [][]byte{request}}
 		_, err := ReadRequest(t.Context(), s)
@@ -83,8 +83,8 @@ func TestMPA_53_58_67_74_81_83_MalformedReplyClosesTheConnection(t *testing.T) {
 	} {
 		converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 			connected := connect(t.Context(), s, rev1, 0, 0, "")
-			p.want("R1", unhex(t, frameR1))
-			p.send(unhex(t, reply))
+			p.want("R1", unhex(frameR1))
+			p.send(unhex(reply))
 			p.wantClosed(what)
 			r := connected()
 			requireFault(t, transport.MPAStartup, r.err, "%s is reported locally", what)
@@ -92,7 +92,7 @@ func TestMPA_53_58_67_74_81_83_MalformedReplyClosesTheConnection(t *testing.T) {
 		})
 	}
 	for i := range keySize {
-		reply := unhex(t, frameR2)
+		reply := unhex(frameR2)
 		reply[i] ^= 0x20
 		s := &script{reads: [][]byte{reply}}
 		_, _, err := Connect(t.Context(), s, rev1, 0, 0, nil)
@@ -144,13 +144,13 @@ func exchangeSegments(t *testing.T, a, b *Conn) {
 
 func TestMPA_24_26_CRCIsAskedForByDefault(t *testing.T) {
 	for _, secure := range []bool{false, true} {
-		s := &script{reads: [][]byte{unhex(t, keyRep+"00010000")}, secure: secure}
+		s := &script{reads: [][]byte{unhex(keyRep + "00010000")}, secure: secure}
 		_, terms, err := Connect(t.Context(), s, rev1, 0, 0, nil)
 		require.NoError(t, err)
 		require.Equal(t, byte(0x40), s.wire()[16], "C in the Request")
 		require.True(t, terms.CRC)
 
-		s = &script{reads: [][]byte{unhex(t, keyReq+"00010000")}, secure: secure}
+		s = &script{reads: [][]byte{unhex(keyReq + "00010000")}, secure: secure}
 		r, err := ReadRequest(t.Context(), s)
 		require.NoError(t, err)
 		_, terms, err = r.Accept(t.Context(), rev1, 0, 0, nil)
@@ -163,12 +163,12 @@ func TestMPA_24_26_CRCIsAskedForByDefault(t *testing.T) {
 // An initiator that insists on the CRC, such as siw, may look for it in the Reply.
 func TestReplyConfirmsTheCRC(t *testing.T) {
 	for _, c := range []struct{ request, reply string }{{"40", "40"}, {"00", "00"}} {
-		s := &script{reads: [][]byte{unhex(t, keyReq+c.request+"010000")}}
+		s := &script{reads: [][]byte{unhex(keyReq + c.request + "010000")}}
 		r, err := ReadRequest(t.Context(), s)
 		require.NoError(t, err)
 		_, _, err = r.Accept(t.Context(), Options{Revision: Revision1, NoCRC: true}, 0, 0, nil)
 		require.NoError(t, err)
-		require.Equal(t, unhex(t, c.reply)[0], s.wire()[16], "C in the Reply of a responder that can do without, to C in %s", c.request)
+		require.Equal(t, unhex(c.reply)[0], s.wire()[16], "C in the Reply of a responder that can do without, to C in %s", c.request)
 	}
 }
 
@@ -218,10 +218,10 @@ func TestMPA_47_48_49_BothDirectionsBeginAfterTheFrames(t *testing.T) {
 		connected := connect(t.Context(), s, Options{Markers: true}, 1, 1, private)
 		request := Frame{
 			Markers: true, CRC: true, Enhanced: true, Revision: 2,
-			PrivateData: append(unhex(t, "8001c001"), private...),
+			PrivateData: append(unhex("8001c001"), private...),
 		}
 		p.want("the Request, without CRC or Markers", request.AppendRequest(nil))
-		reply := Frame{Markers: true, CRC: true, Enhanced: true, Revision: 2, PrivateData: unhex(t, "80018001")}
+		reply := Frame{Markers: true, CRC: true, Enhanced: true, Revision: 2, PrivateData: unhex("80018001")}
 		p.send(reply.AppendReply(nil))
 		ref := reference{markers: true, crc: true}
 		p.send(ref.stream(octets(700))) // straight after the Reply
@@ -238,11 +238,11 @@ func TestMPA_47_48_49_BothDirectionsBeginAfterTheFrames(t *testing.T) {
 	})
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) { // the other side
 		accepted := accept(t.Context(), s, Options{Markers: true}, 1, 1, private)
-		request := Frame{Markers: true, CRC: true, Enhanced: true, Revision: 2, PrivateData: unhex(t, "80018001")}
+		request := Frame{Markers: true, CRC: true, Enhanced: true, Revision: 2, PrivateData: unhex("80018001")}
 		p.send(request.AppendRequest(nil))
 		reply := Frame{
 			Markers: true, CRC: true, Enhanced: true, Revision: 2,
-			PrivateData: append(unhex(t, "80018001"), private...),
+			PrivateData: append(unhex("80018001"), private...),
 		}
 		p.want("the Reply, without CRC or Markers", reply.AppendReply(nil))
 		ref := reference{markers: true, crc: true}
@@ -263,8 +263,8 @@ func TestMPA_47_48_49_BothDirectionsBeginAfterTheFrames(t *testing.T) {
 func TestMPA_56_RejectBitOfARequestIsIgnored(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		accepted := accept(t.Context(), s, rev1, 0, 0, "")
-		p.send(unhex(t, keyReq+"60010000"))
-		p.want("a Reply that accepts", unhex(t, frameR2))
+		p.send(unhex(keyReq + "60010000"))
+		p.want("a Reply that accepts", unhex(frameR2))
 		require.NoError(t, accepted().err)
 	})
 }
@@ -285,11 +285,11 @@ func TestMPA_56_RejectBitIsTheVerdict(t *testing.T) {
 		require.False(t, got.Reject, "and ignored")
 	}
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
-		p.send(unhex(t, keyReq+"40010000"))
+		p.send(unhex(keyReq + "40010000"))
 		r, err := ReadRequest(t.Context(), s)
 		require.NoError(t, err)
 		require.NoError(t, r.Reject(t.Context(), -1, -1, nil))
-		p.want("a Reply that rejects", unhex(t, keyRep+"60010000"))
+		p.want("a Reply that rejects", unhex(keyRep+"60010000"))
 	})
 }
 
@@ -299,11 +299,11 @@ func TestMPA_57_ReservedBitsAreSentAsZeroAndIgnored(t *testing.T) {
 			if rev == 2 && bit == 0x10 {
 				continue // S
 			}
-			header := append(unhex(t, keyReq), 0x40|bit, rev, 0, 0)
+			header := append(unhex(keyReq), 0x40|bit, rev, 0, 0)
 			f, _, err := ParseRequestHeader(header)
 			require.NoError(t, err, "reserved bit %02x in a Request of revision %d", bit, rev)
 			require.False(t, f.Enhanced)
-			copy(header, unhex(t, keyRep))
+			copy(header, unhex(keyRep))
 			_, _, err = ParseReplyHeader(header)
 			require.NoError(t, err, "reserved bit %02x in a Reply of revision %d", bit, rev)
 		}
@@ -369,7 +369,7 @@ func TestTooMuchPrivateDataIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		if v.o.Revision == 1 {
 			request = frameR1
 		}
-		s = &script{reads: [][]byte{unhex(t, request)}}
+		s = &script{reads: [][]byte{unhex(request)}}
 		r, err := ReadRequest(t.Context(), s)
 		require.NoError(t, err)
 		_, _, err = r.Accept(t.Context(), v.o, 1, 1, make([]byte, v.limit+1))
@@ -384,21 +384,21 @@ func TestMPA_62_ResponderIsSilentBeforeAValidRequest(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		accepted := accept(t.Context(), s, rev1, 0, 0, "")
 		p.wantNothing("nothing comes unasked")
-		p.send(unhex(t, frameR4)[:22])
+		p.send(unhex(frameR4)[:22])
 		p.wantNothing("nor before the Request is whole")
-		p.send(unhex(t, frameR4)[22:])
-		p.want("R2", unhex(t, frameR2))
+		p.send(unhex(frameR4)[22:])
+		p.want("R2", unhex(frameR2))
 		require.Equal(t, "abcd", string(accepted().terms.PeerPrivateData))
 	})
 }
 
 func TestMPA_64_RefusalLeavesTCPOpen(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
-		p.send(unhex(t, frameR1))
+		p.send(unhex(frameR1))
 		r, err := ReadRequest(t.Context(), s)
 		require.NoError(t, err)
 		require.NoError(t, r.Reject(t.Context(), -1, -1, []byte("no")))
-		p.want("R3", unhex(t, frameR3))
+		p.want("R3", unhex(frameR3))
 		p.wantNothing("the connection stays open")
 	})
 }
@@ -406,8 +406,8 @@ func TestMPA_64_RefusalLeavesTCPOpen(t *testing.T) {
 func TestMPA_68_RejectedInitiatorLeavesTCPOpen(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		connected := connect(t.Context(), s, rev1, 0, 0, "")
-		p.want("R1", unhex(t, frameR1))
-		p.send(unhex(t, frameR3))
+		p.want("R1", unhex(frameR1))
+		p.send(unhex(frameR3))
 		var rejected *RejectError
 		require.ErrorAs(t, connected().err, &rejected)
 		require.Equal(t, RejectError{PrivateData: []byte("no"), IRD: -1, ORD: -1}, *rejected)
@@ -418,12 +418,12 @@ func TestMPA_68_RejectedInitiatorLeavesTCPOpen(t *testing.T) {
 func TestMPA_66_ARCH_34_NoFPDUBeforeBothFrames(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		connect(t.Context(), s, rev1, 0, 0, "")
-		p.want("R1", unhex(t, frameR1))
+		p.want("R1", unhex(frameR1))
 		p.wantNothing("nothing follows the Request before the Reply")
 		require.NoError(t, p.c.Close())
 	})
 	ref := reference{crc: true}
-	s := &script{reads: [][]byte{unhex(t, frameR1), ref.stream(octets(20))}}
+	s := &script{reads: [][]byte{unhex(frameR1), ref.stream(octets(20))}}
 	r, err := ReadRequest(t.Context(), s)
 	require.NoError(t, err)
 	_, _, err = r.Accept(t.Context(), rev1, 0, 0, nil)
@@ -435,8 +435,8 @@ func TestMPA_66_ARCH_34_NoFPDUBeforeBothFrames(t *testing.T) {
 func TestMPA_69_InitiatorMaySendAtOnce(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		connected := connect(t.Context(), s, rev1, 0, 0, "")
-		p.want("R1", unhex(t, frameR1))
-		p.send(unhex(t, frameR2))
+		p.want("R1", unhex(frameR1))
+		p.send(unhex(frameR2))
 		r := connected()
 		require.NoError(t, r.err)
 		require.True(t, r.conn.Append(octets(20), nil, true))
@@ -449,8 +449,8 @@ func TestMPA_69_InitiatorMaySendAtOnce(t *testing.T) {
 func TestMPA_70_ResponderIsFencedUntilAnFPDUWasValidated(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		accepted := accept(t.Context(), s, rev1, 0, 0, "")
-		p.send(unhex(t, frameR4)) // wants Markers
-		p.want("R2", unhex(t, frameR2))
+		p.send(unhex(frameR4)) // wants Markers
+		p.want("R2", unhex(frameR2))
 		r := accepted()
 		require.NoError(t, r.err)
 		for _, payload := range [][][]byte{nil, {octets(4096)}} { // nothing, and what is lent
@@ -477,7 +477,7 @@ func TestMPA_70_ResponderIsFencedUntilAnFPDUWasValidated(t *testing.T) {
 
 func TestMPA_70_ABadFirstFPDUDoesNotLiftTheFence(t *testing.T) {
 	ref := reference{crc: true, field: 1}
-	s := &script{reads: [][]byte{unhex(t, frameR1), nil, ref.stream(octets(20))}}
+	s := &script{reads: [][]byte{unhex(frameR1), nil, ref.stream(octets(20))}}
 	r, err := ReadRequest(t.Context(), s)
 	require.NoError(t, err)
 	c, _, err := r.Accept(t.Context(), rev1, 0, 0, nil)
@@ -488,7 +488,7 @@ func TestMPA_70_ABadFirstFPDUDoesNotLiftTheFence(t *testing.T) {
 }
 
 func TestEarlyResponderSendTakesTheFenceAway(t *testing.T) {
-	s := &script{reads: [][]byte{unhex(t, frameR1)}}
+	s := &script{reads: [][]byte{unhex(frameR1)}}
 	r, err := ReadRequest(t.Context(), s)
 	require.NoError(t, err)
 	c, _, err := r.Accept(t.Context(), Options{EarlyResponderSend: true}, 0, 0, nil)
@@ -506,7 +506,7 @@ func TestMPA_75_77_OneTimerBoundsTheWholeExchange(t *testing.T) {
 		gone := make(chan struct{})
 		go func() { // a Request that never ends
 			defer close(gone)
-			for _, b := range unhex(t, keyReq+"40010200") {
+			for _, b := range unhex(keyReq + "40010200") {
 				if _, err := p.c.Write([]byte{b}); err != nil {
 					return
 				}
@@ -523,7 +523,7 @@ func TestMPA_75_77_OneTimerBoundsTheWholeExchange(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		connected := connect(ctx, s, rev1, 0, 0, "")
-		p.want("R1", unhex(t, frameR1))
+		p.want("R1", unhex(frameR1))
 		err := connected().err
 		require.ErrorIs(t, err, context.DeadlineExceeded, "no Reply")
 		require.NotErrorIs(t, err, ErrNoReply, "silence is no reason to try revision 1")
@@ -535,7 +535,7 @@ func TestCancelEndsTheExchange(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		ctx, cancel := context.WithCancel(t.Context())
 		connected := connect(ctx, s, rev1, 0, 0, "")
-		p.want("R1", unhex(t, frameR1))
+		p.want("R1", unhex(frameR1))
 		cancel()
 		require.ErrorIs(t, connected().err, context.Canceled)
 		p.wantClosed("after the cancellation")
@@ -545,14 +545,14 @@ func TestCancelEndsTheExchange(t *testing.T) {
 func TestMPA_59_81_FINWithinAFrameIsError1(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		accepted := accept(t.Context(), s, rev1, 0, 0, "")
-		p.send(unhex(t, frameR4)[:23]) // one octet of private data is missing
+		p.send(unhex(frameR4)[:23]) // one octet of private data is missing
 		require.NoError(t, p.c.Close())
 		requireFault(t, transport.MPAConnectionLost, accepted().err)
 	})
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		connected := connect(t.Context(), s, rev1, 0, 0, "")
-		p.want("R1", unhex(t, frameR1))
-		p.send(unhex(t, frameR2)[:1])
+		p.want("R1", unhex(frameR1))
+		p.send(unhex(frameR2)[:1])
 		require.NoError(t, p.c.Close())
 		err := connected().err
 		requireFault(t, transport.MPAConnectionLost, err)
@@ -561,14 +561,14 @@ func TestMPA_59_81_FINWithinAFrameIsError1(t *testing.T) {
 }
 
 func TestMPA_78_NothingIsReadBeyondAFrame(t *testing.T) {
-	s := &script{reads: [][]byte{append(unhex(t, frameR4), "next"...)}}
+	s := &script{reads: [][]byte{append(unhex(frameR4), "next"...)}}
 	_, err := ReadRequest(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, [][]byte{[]byte("next")}, s.reads, "what follows is left where it is")
 }
 
 func TestUnknownRevisionIsAnErrorOfTheCaller(t *testing.T) {
-	s := &script{reads: [][]byte{unhex(t, frameR1)}}
+	s := &script{reads: [][]byte{unhex(frameR1)}}
 	_, _, err := Connect(t.Context(), s, Options{Revision: 3}, 0, 0, nil)
 	require.ErrorIs(t, err, errRevision)
 	r, err := ReadRequest(t.Context(), s)
@@ -579,16 +579,16 @@ func TestUnknownRevisionIsAnErrorOfTheCaller(t *testing.T) {
 }
 
 func TestTraceReplacesTheStream(t *testing.T) {
-	first, second := &script{reads: [][]byte{unhex(t, keyReq+"6f010000")}}, &script{}
+	first, second := &script{reads: [][]byte{unhex(keyReq + "6f010000")}}, &script{}
 	r, err := ReadRequest(t.Context(), first)
 	require.NoError(t, err)
 	r.Trace(func(s transport.Stream, request []byte) transport.Stream {
 		require.Same(t, first, s)
-		require.Equal(t, unhex(t, keyReq+"6f010000"), request, "the Request as it came")
+		require.Equal(t, unhex(keyReq+"6f010000"), request, "the Request as it came")
 		return second
 	})
 	_, _, err = r.Accept(t.Context(), rev1, 0, 0, nil)
 	require.NoError(t, err)
 	require.Empty(t, first.writes)
-	require.Equal(t, unhex(t, frameR2), second.wire())
+	require.Equal(t, unhex(frameR2), second.wire())
 }

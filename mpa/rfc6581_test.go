@@ -12,7 +12,7 @@ import (
 // initiate lets an initiator meet a scripted Reply.
 func initiate(t *testing.T, o Options, ird, ord int, reply string) (result, *script) {
 	t.Helper()
-	s := &script{reads: [][]byte{unhex(t, reply)}}
+	s := &script{reads: [][]byte{unhex(reply)}}
 	c, terms, err := Connect(t.Context(), s, o, ird, ord, nil)
 	return result{c, terms, err}, s
 }
@@ -20,7 +20,7 @@ func initiate(t *testing.T, o Options, ird, ord int, reply string) (result, *scr
 // respond lets a responder that accepts meet a scripted Request.
 func respond(t *testing.T, o Options, ird, ord int, request string) (result, *script) {
 	t.Helper()
-	s := &script{reads: [][]byte{unhex(t, request)}}
+	s := &script{reads: [][]byte{unhex(request)}}
 	r, err := ReadRequest(t.Context(), s)
 	if err != nil {
 		return result{err: err}, s
@@ -37,7 +37,7 @@ func TestMPA2_1_33_UnenhancedRequestIsAnsweredInKind(t *testing.T) {
 	} {
 		r, s := respond(t, Options{}, 3, 4, request)
 		require.NoError(t, r.err)
-		require.Equal(t, unhex(t, reply), s.wire(), "the answer to %s", request[32:])
+		require.Equal(t, unhex(reply), s.wire(), "the answer to %s", request[32:])
 		require.Equal(t, 3, r.terms.IRD, "nothing is negotiated")
 		require.Equal(t, 4, r.terms.ORD, "nothing is negotiated")
 		require.Equal(t, -1, r.terms.PeerIRD)
@@ -45,18 +45,18 @@ func TestMPA2_1_33_UnenhancedRequestIsAnsweredInKind(t *testing.T) {
 		require.Zero(t, r.terms.RTR)
 	}
 	r, _ := respond(t, Options{}, 3, 4, keyReq+"50010004 8010c008")
-	require.Equal(t, unhex(t, "8010c008"), r.terms.PeerPrivateData, "private data of revision 1 is the ULP's, all of it")
+	require.Equal(t, unhex("8010c008"), r.terms.PeerPrivateData, "private data of revision 1 is the ULP's, all of it")
 }
 
 func TestMPA2_2_3_20_34_EnhancedMeansRevision2AndFourOctets(t *testing.T) {
 	_, s := initiate(t, Options{}, 16, 8, frameR6)
-	require.Equal(t, unhex(t, frameR5), s.wire(), "revision 2, S, and the enhanced data with every RTR that we send")
+	require.Equal(t, unhex(frameR5), s.wire(), "revision 2, S, and the enhanced data with every RTR that we send")
 	for name, o := range map[string]Options{
 		"revision 1":                        rev1,
 		"neither RTR nor depths are wanted": {ClientServer: true, FixedDepths: true},
 	} {
 		_, s = initiate(t, o, 16, 8, frameR2)
-		require.Equal(t, unhex(t, frameR1), s.wire(), "%s, nothing enhanced is wanted: revision 1, no S, no octets", name)
+		require.Equal(t, unhex(frameR1), s.wire(), "%s, nothing enhanced is wanted: revision 1, no S, no octets", name)
 	}
 	for what, v := range map[string]struct {
 		o    Options
@@ -73,7 +73,7 @@ func TestMPA2_2_3_20_34_EnhancedMeansRevision2AndFourOctets(t *testing.T) {
 		require.True(t, f.Enhanced, "%s: S", what)
 		require.EqualValues(t, 2, f.Revision, what)
 		require.Equal(t, 4, n, "%s: private data is the four octets", what)
-		require.Equal(t, unhex(t, v.data), s.wire()[HeaderSize:], what)
+		require.Equal(t, unhex(v.data), s.wire()[HeaderSize:], what)
 	}
 }
 
@@ -82,19 +82,19 @@ func TestMPA2_4_ReservedBitsOfRevision2AreIgnored(t *testing.T) {
 	require.NoError(t, r.err)
 	r, s := respond(t, Options{}, 16, 16, keyReq+"5f020004 80108010")
 	require.NoError(t, r.err)
-	require.Equal(t, unhex(t, "50"), s.wire()[16:17], "and sent as 0")
+	require.Equal(t, unhex("50"), s.wire()[16:17], "and sent as 0")
 }
 
 func TestMPA2_5_EnhancedDataIsHiddenFromTheULP(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
-		p.send(unhex(t, frameR7))
+		p.send(unhex(frameR7))
 		r, err := ReadRequest(t.Context(), s)
 		require.NoError(t, err)
 		require.Equal(t, "hi", string(r.PrivateData()))
 		_, terms, err := r.Accept(t.Context(), Options{}, 1, 1, []byte("ho"))
 		require.NoError(t, err)
 		require.Equal(t, "hi", string(terms.PeerPrivateData))
-		p.want("PD_Length counts the four octets", unhex(t, keyRep+"50020006 3fff3fff 686f"))
+		p.want("PD_Length counts the four octets", unhex(keyRep+"50020006 3fff3fff 686f"))
 	})
 }
 
@@ -106,7 +106,7 @@ func TestMPA2_8_TheKindsOfRTRAreTheULPsToChoose(t *testing.T) {
 		{transport.RTRSend, "c0010001"}, {transport.RTRWrite, "80018001"}, {transport.RTRRead, "80014001"}, {transport.RTRSend | transport.RTRRead, "c0014001"},
 	} {
 		_, s := initiate(t, Options{RTR: v.rtr}, 1, 1, keyRep+"50020004"+v.request)
-		require.Equal(t, unhex(t, v.request), s.wire()[20:], "offer of %v", v.rtr)
+		require.Equal(t, unhex(v.request), s.wire()[20:], "offer of %v", v.rtr)
 	}
 }
 
@@ -184,14 +184,14 @@ func TestMPA2_14_27_37_FailedNegotiationNamesTheTerminate(t *testing.T) {
 func TestMPA2_32_EnhancedRequestGetsAnEnhancedReply(t *testing.T) {
 	r, s := respond(t, Options{}, 8, 16, keyReq+"50020004 8010c008")
 	require.NoError(t, r.err)
-	require.Equal(t, unhex(t, frameR6), s.wire())
+	require.Equal(t, unhex(frameR6), s.wire())
 	require.Equal(t, transport.RTRWrite, r.terms.RTR, "what will come")
 
-	s = &script{reads: [][]byte{unhex(t, keyReq+"50020004 8010c008")}}
+	s = &script{reads: [][]byte{unhex(keyReq + "50020004 8010c008")}}
 	req, err := ReadRequest(t.Context(), s)
 	require.NoError(t, err)
 	require.NoError(t, req.Reject(t.Context(), -1, -1, nil))
-	require.Equal(t, unhex(t, keyRep+"70020004 80088010"), s.wire(), "a refusal too; the depths asked for would have done")
+	require.Equal(t, unhex(keyRep+"70020004 80088010"), s.wire(), "a refusal too; the depths asked for would have done")
 
 	for _, reply := range []string{"40020000", "40010000", "50010004 80108010"} {
 		r, s := initiate(t, Options{}, 16, 16, keyRep+reply)
@@ -218,13 +218,13 @@ func TestMPA2_35_AHostForRevision1ClosesOnAnEnhancedRequest(t *testing.T) {
 func TestMPA2_36_CloseWithoutAReplyIsTold(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		connected := connect(t.Context(), s, Options{}, 16, 8, "")
-		p.want("R5", unhex(t, frameR5))
+		p.want("R5", unhex(frameR5))
 		require.NoError(t, p.c.Close())
 		require.ErrorIs(t, connected().err, ErrNoReply, "a FIN where the Reply was due")
 	})
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		connected := connect(t.Context(), s, Options{}, 16, 8, "")
-		p.want("R5", unhex(t, frameR5))
+		p.want("R5", unhex(frameR5))
 		require.NoError(t, p.c.(interface{ Abort() error }).Abort())
 		err := connected().err
 		require.ErrorIs(t, err, ErrNoReply, "a RST where the Reply was due")
@@ -232,7 +232,7 @@ func TestMPA2_36_CloseWithoutAReplyIsTold(t *testing.T) {
 	})
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		connected := connect(t.Context(), s, rev1, 16, 8, "")
-		p.want("R1", unhex(t, frameR1))
+		p.want("R1", unhex(frameR1))
 		require.NoError(t, p.c.Close())
 		require.NotErrorIs(t, connected().err, ErrNoReply, "to less than that there is nothing to fall back to")
 	})
@@ -253,9 +253,9 @@ func TestMPA2_38_SEC_40_EnhancedDataIsCheckedForSanity(t *testing.T) {
 
 func TestDepthsBelowZeroAreNone(t *testing.T) {
 	_, s := initiate(t, Options{}, -1, -1, keyRep+"50020004 80008000")
-	require.Equal(t, unhex(t, "80008000"), s.wire()[20:], "IRD and ORD of the Request")
+	require.Equal(t, unhex("80008000"), s.wire()[20:], "IRD and ORD of the Request")
 	r, s := respond(t, rev1, -1, -1, frameR1)
-	require.Equal(t, unhex(t, frameR2), s.wire())
+	require.Equal(t, unhex(frameR2), s.wire())
 	require.Equal(t, 1, r.terms.IRD, "for an RTR by Read, which an initiator may send without negotiation")
 	require.Zero(t, r.terms.ORD)
 	r, _ = respond(t, Options{}, -1, -1, keyReq+"50020004 80048008")

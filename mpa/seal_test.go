@@ -90,7 +90,7 @@ func TestCM_6_StartIsFinal(t *testing.T) {
 	s := &script{}
 	_, _, err := Connect(t.Context(), s, Options{Seal: seal, ClientServer: true}, 16, 16, []byte("hello"))
 	require.Error(t, err)
-	want := unhex(t, keyReq+"50020029 00100010")
+	want := unhex(keyReq + "50020029 00100010")
 	require.Equal(t, [][]byte{want}, seal.Starts, "M, C, S, Rev, PD_Length, and the four octets")
 	require.Equal(t, want, s.wire()[:len(want)])
 }
@@ -146,7 +146,7 @@ func flip(b []byte, bit int) []byte {
 // TestCM_34_ReplyWithoutASeal: of a peer that knows nothing of it.
 func TestCM_34_ReplyWithoutASeal(t *testing.T) {
 	for _, reply := range []string{frameR6, frameR8, keyRep + "50020004 80108010", keyRep + "40010000", keyRep + "60010002 6e6f", keyRep + "50020000"} {
-		r, s := meet(t, Options{}, "", unhex(t, reply))
+		r, s := meet(t, Options{}, "", unhex(reply))
 		require.ErrorIs(t, r.err, sealtest.ErrForged, reply)
 		require.EqualError(t, r.err, "mpa: opening the MPA Reply: sealtest: the frame is not the peer's")
 		requireFault(t, transport.MPAStartup, r.err, reply)
@@ -175,7 +175,7 @@ func TestCM_35_RefusalOfARequest(t *testing.T) {
 		}
 		sent = reply
 	}
-	require.Equal(t, unhex(t, keyRep+"70020018 80108010"), sent[:24], "R, and depths that tell nothing")
+	require.Equal(t, unhex(keyRep+"70020018 80108010"), sent[:24], "R, and depths that tell nothing")
 	require.Len(t, sent, 24+sealtest.RefuseLen)
 	r, s := meet(t, Options{}, "hello", sent)
 	require.ErrorIs(t, r.err, sealtest.ErrRefused)
@@ -196,7 +196,7 @@ func TestRejectionThatIsSealed(t *testing.T) {
 	require.Zero(t, s.closed, "the connection is the caller's (RFC 5044 section 7.1.2)")
 
 	seal := &sealtest.Sealer{Key: "k"}
-	req, err := ReadRequest(t.Context(), &script{reads: [][]byte{unhex(t, frameR5)}})
+	req, err := ReadRequest(t.Context(), &script{reads: [][]byte{unhex(frameR5)}})
 	require.NoError(t, err)
 	require.Error(t, req.Open(seal))
 	require.NoError(t, req.Reject(t.Context(), -1, -1, nil))
@@ -267,7 +267,7 @@ func TestSealerThatFails(t *testing.T) {
 
 // TestAcceptWantsTheRequestOpened: a responder that gives Accept a Sealer believes it to be used.
 func TestAcceptWantsTheRequestOpened(t *testing.T) {
-	s := &script{reads: [][]byte{unhex(t, frameR5)}}
+	s := &script{reads: [][]byte{unhex(frameR5)}}
 	r, err := ReadRequest(t.Context(), s)
 	require.NoError(t, err)
 	_, _, err = r.Accept(t.Context(), Options{Seal: &sealtest.Sealer{}}, 1, 1, nil)

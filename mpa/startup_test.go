@@ -38,7 +38,7 @@ func appendTo(reply bool, f *Frame, b []byte) []byte {
 
 func TestFrameVectors(t *testing.T) {
 	for _, v := range frameVectors {
-		wire := unhex(t, v.wire)
+		wire := unhex(v.wire)
 		require.Equal(t, wire, appendTo(v.reply, &v.frame, nil), "%s on the wire", v.name)
 		f, n, err := parse(v.reply)(wire)
 		require.NoError(t, err, v.name)
@@ -55,7 +55,7 @@ func TestFrameVectors(t *testing.T) {
 }
 
 func TestFrameCodecDoesNotAllocate(t *testing.T) {
-	wire := unhex(t, frameR5)
+	wire := unhex(frameR5)
 	buf := make([]byte, 0, 64)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		f, _, _ := ParseRequestHeader(wire)
@@ -67,11 +67,11 @@ func TestFrameCodecDoesNotAllocate(t *testing.T) {
 // TestFramesMayComeInPieces: TCP keeps no boundaries, of a Reply either.
 func TestFramesMayComeInPieces(t *testing.T) {
 	for _, n := range []int{1, 7, 15, 19} {
-		request := &script{reads: pieces(unhex(t, frameR4), n)}
+		request := &script{reads: pieces(unhex(frameR4), n)}
 		r, err := ReadRequest(t.Context(), request)
 		require.NoError(t, err, "a Request in pieces of %d octets", n)
 		require.Equal(t, "abcd", string(r.PrivateData()))
-		reply := &script{reads: pieces(unhex(t, frameR6), n)}
+		reply := &script{reads: pieces(unhex(frameR6), n)}
 		_, terms, err := Connect(t.Context(), reply, Options{}, 16, 8, nil)
 		require.NoError(t, err, "a Reply in pieces of %d octets", n)
 		require.Equal(t, 16, terms.IRD)

@@ -64,7 +64,7 @@ var vectors = []struct {
 
 func TestVectors(t *testing.T) {
 	for _, v := range vectors {
-		ulpdu, wire := unhex(t, v.ulpdu), unhex(t, v.wire)
+		ulpdu, wire := unhex(v.ulpdu), unhex(v.wire)
 		for _, stage := range []bool{false, true} {
 			e := encoder{pos: v.pos, markers: v.markers, crc: !v.noCRC}
 			require.Equal(t, wire, encoded(&e, stage, ulpdu), "the FPDU of %s, staged %t", v.name, stage)
@@ -77,8 +77,8 @@ func TestVectors(t *testing.T) {
 }
 
 func TestMPA_32_LeadingMarkerIsInTheCRC(t *testing.T) {
-	wire := encoded(&encoder{markers: true, crc: true}, false, unhex(t, send24))
-	require.Equal(t, unhex(t, "52239983"), wire[len(wire)-4:], "the CRC of V1 begins at its Marker")
+	wire := encoded(&encoder{markers: true, crc: true}, false, unhex(send24))
+	require.Equal(t, unhex("52239983"), wire[len(wire)-4:], "the CRC of V1 begins at its Marker")
 }
 
 func TestMPA_20_EveryMarkerOfAnFPDUPointsToItsHeader(t *testing.T) {
@@ -87,20 +87,20 @@ func TestMPA_20_EveryMarkerOfAnFPDUPointsToItsHeader(t *testing.T) {
 	for i := range payload {
 		payload[i] = byte(i)
 	}
-	wire := encoded(&encoder{markers: true, crc: true}, false, append(unhex(t, sendHead), payload...))
+	wire := encoded(&encoder{markers: true, crc: true}, false, append(unhex(sendHead), payload...))
 	require.Len(t, wire, 1036, "length of V10 on the wire")
-	require.Equal(t, unhex(t, "00000000 03fa"), wire[:6])
-	require.Equal(t, unhex(t, "000001fc"), wire[512:516], "second Marker")
-	require.Equal(t, unhex(t, "000003fc"), wire[1024:1028], "third Marker")
-	require.Equal(t, unhex(t, "5f7b58ca"), wire[1032:], "CRC")
+	require.Equal(t, unhex("00000000 03fa"), wire[:6])
+	require.Equal(t, unhex("000001fc"), wire[512:516], "second Marker")
+	require.Equal(t, unhex("000003fc"), wire[1024:1028], "third Marker")
+	require.Equal(t, unhex("5f7b58ca"), wire[1032:], "CRC")
 }
 
 func TestMPA_31_MarkerAfterThePadIsInTheCRC(t *testing.T) {
 	// V11: the second Marker stands between the ULPDU and the CRC.
-	ulpdu := append(unhex(t, sendHead), make([]byte, 488)...)
+	ulpdu := append(unhex(sendHead), make([]byte, 488)...)
 	wire := encoded(&encoder{markers: true, crc: true}, false, ulpdu)
 	require.Len(t, wire, 520, "length of V11 on the wire")
-	require.Equal(t, unhex(t, "000001fc 38cf64e8"), wire[512:], "Marker and CRC")
+	require.Equal(t, unhex("000001fc 38cf64e8"), wire[512:], "Marker and CRC")
 	got, err := decoded(&decoder{markers: true, crc: true}, wire)
 	require.NoError(t, err)
 	require.Equal(t, [][]byte{ulpdu}, got)
@@ -108,14 +108,14 @@ func TestMPA_31_MarkerAfterThePadIsInTheCRC(t *testing.T) {
 
 func TestMPA_18_MarkerBetweenFPDUsBelongsToTheSecond(t *testing.T) {
 	// V12: the first FPDU ends at octet 512 exactly.
-	first := append(unhex(t, sendHead), make([]byte, 484)...)
-	second := unhex(t, "4143 00000000 00000000 00000002 00000000")
+	first := append(unhex(sendHead), make([]byte, 484)...)
+	second := unhex("4143 00000000 00000000 00000002 00000000")
 	e := encoder{markers: true, crc: true}
 	wire := encoded(&e, false, first)
 	require.Len(t, wire, 512, "nothing is sent for a Marker that no FPDU follows")
-	require.Equal(t, unhex(t, "a09bb55b"), wire[508:])
+	require.Equal(t, unhex("a09bb55b"), wire[508:])
 	wire = append(wire, encoded(&e, false, second)...)
-	require.Equal(t, unhex(t, "00000000 0012 4143 00000000 00000000 00000002 00000000 7c71e5b4"), wire[512:])
+	require.Equal(t, unhex("00000000 0012 4143 00000000 00000000 00000002 00000000 7c71e5b4"), wire[512:])
 	got, err := decoded(&decoder{markers: true, crc: true}, wire)
 	require.NoError(t, err)
 	require.Equal(t, [][]byte{first, second}, got)

@@ -221,8 +221,8 @@ func TestRDMAP_11_57_MessageIsReportedWithItsLength(t *testing.T) {
 func TestRDMAP_12_PayloadFollowsTheDDPHeader(t *testing.T) {
 	c := converse(t, nil)
 	c.post(sendOf(1, "hello"), writeOf(2, target, "\x00\x01\x02\x03\x04\x05\x06\x07"))
-	c.wantSegment("a Send has no RDMAP header (V7)", unhex(t, "4143 00000000 00000000 00000001 00000000 | 68656c6c6f"))
-	c.wantSegment("nor has a Write (V8)", unhex(t, "c140 11223344 0000000000001000 | 0001020304050607"))
+	c.wantSegment("a Send has no RDMAP header (V7)", unhex("4143 00000000 00000000 00000001 00000000 | 68656c6c6f"))
+	c.wantSegment("nor has a Write (V8)", unhex("c140 11223344 0000000000001000 | 0001020304050607"))
 
 	c = converse(t, nil)
 	r, mem := c.region(8, nil)

@@ -54,7 +54,7 @@ func TestRDMAP_17_48_104_MessagesGoOutInPostOrder(t *testing.T) {
 func TestRDMAP_19_ZeroLengthWrite(t *testing.T) {
 	c := converse(t, nil)
 	c.post(writeOf(1, RemoteAddr{}, ""))
-	c.wantSegment("one segment (V4)", unhex(t, "c140 00000000 0000000000000000"))
+	c.wantSegment("one segment (V4)", unhex("c140 00000000 0000000000000000"))
 	c.wantIdle("and no more")
 	c.sends("from a peer, the STag means nothing", tagged(OpWrite, true, RemoteAddr{0xffffffff, ^uint64(0)}, ""))
 }
@@ -227,7 +227,7 @@ func TestRDMAP_15_17_18_WritesGoOutTogether(t *testing.T) {
 	c.wantDone("and all complete", "1 success", "2 success", "3 success", "4 success", "5 success", "6 success", "7 success")
 	require.EqualValues(t, 6, c.s.Stats().Out[OpWrite].Messages)
 	require.EqualValues(t, 1+5+3+1505+0+1, c.s.Stats().Out[OpWrite].Octets)
-	c.wantSegment("from where it is", unhex(t, "c140 0a0b0c0d 1112131415161718 706c616365"))
+	c.wantSegment("from where it is", unhex("c140 0a0b0c0d 1112131415161718 706c616365"))
 	c.wantSegment("in its turn", untagged(OpSend, QNSend, 1, "s"))
 	c.wantSegment("a list is for others", tagged(OpWrite, true, target, "inp"))
 	all := "long " + octets(1500)

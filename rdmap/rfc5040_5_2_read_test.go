@@ -34,7 +34,7 @@ func TestRDMAP_22_23_26_28_ARCH_21_ReadIsOneRequest(t *testing.T) {
 func TestRDMAP_30_ZeroLengthRead(t *testing.T) {
 	c := converse(t, nil)
 	c.post(readOf(1, RemoteAddr{}))
-	c.wantSegment("the request (V5)", unhex(t, `4141 00000000 00000001 00000001 00000000
+	c.wantSegment("the request (V5)", unhex(`4141 00000000 00000001 00000001 00000000
 		00000000 0000000000000000 00000000 00000000 0000000000000000`))
 	c.sends("of an empty response STag and TO mean nothing", tagged(OpReadResponse, true, RemoteAddr{0xffffffff, 99}, ""))
 	c.wantDone("it completes", "1 success")

@@ -13,8 +13,8 @@ import (
 func TestRDMAP_43_49_SendIsUntaggedOnQueueZero(t *testing.T) {
 	c := converse(t, nil)
 	c.post(sendOf(1, ""), sendOf(2, "hello"))
-	c.wantSegment("a Send may be empty (V6)", unhex(t, "4143 00000000 00000000 00000001 00000000"))
-	c.wantSegment("or not", unhex(t, "4143 00000000 00000000 00000002 00000000 68656c6c6f"))
+	c.wantSegment("a Send may be empty (V6)", unhex("4143 00000000 00000000 00000001 00000000"))
+	c.wantSegment("or not", unhex("4143 00000000 00000000 00000002 00000000 68656c6c6f"))
 	c.wantDone("both complete", "1 success", "2 success")
 }
 
@@ -115,7 +115,7 @@ func TestRDMAP_52_53_54_56_89_90_SendInvalidates(t *testing.T) {
 				c.watched = r
 				c.receive(8)
 				segment := invalidating(op, 1, r.STag(), "bye")
-				require.Equal(t, unhex(t, control), segment[:2])
+				require.Equal(t, unhex(control), segment[:2])
 				c.sends("a Send with Invalidate", segment)
 				c.wantReceived("tells which STag it has invalidated", Received{
 					Opcode: op, Len: 3, Solicited: op.Solicited(), Invalidated: true, STag: r.STag(),

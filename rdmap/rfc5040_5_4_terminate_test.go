@@ -18,13 +18,13 @@ func TestRDMAP_58_59_61_63_64_65_REG_12_14_TerminateOnTheWire(t *testing.T) {
 	c.receive(9)
 	err := c.fault("a Send of 10 octets where 9 fit", transport.DDPTooLong, untagged(OpSend, QNSend, 1, octets(10)))
 	require.True(t, c.s.Terminate(err))
-	c.wantSegment("is answered by this (D7)", unhex(t, `4147 00000000 00000002 00000001 00000000 |
+	c.wantSegment("is answered by this (D7)", unhex(`4147 00000000 00000002 00000001 00000000 |
 		12 05 c0 00 | 001c | 4143 00000000 00000000 00000001 00000000`))
 
 	c = converse(t, nil)
 	err = c.fault("a Write of 8 octets to an unknown STag", transport.DDPInvalidSTag, tagged(OpWrite, true, target, octets(8)))
 	require.True(t, c.s.Terminate(err))
-	c.wantSegment("is answered by this (D8)", unhex(t, `4147 00000000 00000002 00000001 00000000 |
+	c.wantSegment("is answered by this (D8)", unhex(`4147 00000000 00000002 00000001 00000000 |
 		11 00 c0 00 | 0016 | c140 11223344 0000000000001000`))
 
 	c = converse(t, nil)
@@ -32,16 +32,16 @@ func TestRDMAP_58_59_61_63_64_65_REG_12_14_TerminateOnTheWire(t *testing.T) {
 	require.NoError(t, c.flush())
 	c.llp.sent = nil
 	require.True(t, c.s.Terminate(&transport.Fault{Code: transport.MPACRC}))
-	c.wantSegment("QN 2 has numbers of its own; without headers there is no length either", unhex(t, `
+	c.wantSegment("QN 2 has numbers of its own; without headers there is no length either", unhex(`
 		4147 00000000 00000002 00000001 00000000 | 20 02 00 00`))
 
 	c = converse(t, nil)
 	err = c.fault("a Read of an unknown STag", transport.RDMAPInvalidSTag, readRequestOf(1, ReadRequest{Size: 1, Src: target}))
 	require.True(t, c.s.Terminate(err))
-	c.wantSegment("is answered by this, with R", unhex(t, `4147 00000000 00000002 00000001 00000000 |
+	c.wantSegment("is answered by this, with R", unhex(`4147 00000000 00000002 00000001 00000000 |
 		01 00 e0 00 | 002e | 4141 00000000 00000001 00000001 00000000 |
 		00000000 0000000000000000 00000001 11223344 0000000000001000`))
-	got, parseErr := ParseTerminate(unhex(t, "01 00 e0 00 | 002e | 4141 00000000 00000001 00000001 00000000 |"+strings.Repeat("5a", ReadRequestLen)))
+	got, parseErr := ParseTerminate(unhex("01 00 e0 00 | 002e | 4141 00000000 00000001 00000001 00000000 |" + strings.Repeat("5a", ReadRequestLen)))
 	require.NoError(t, parseErr)
 	require.EqualValues(t, 0, got.Code.Layer(), "the upper four bits of the first octet")
 	require.EqualValues(t, 1, got.Code.Type(), "the lower four")
@@ -56,7 +56,7 @@ func TestRDMAP_66_68_REG_13_RDMAHeaderOfReadRequests(t *testing.T) {
 	request := ReadRequest{Sink: RemoteAddr{1, 2}, Size: 3, Src: RemoteAddr{4, 5}}
 	err := c.fault("a Read of an unknown STag", transport.RDMAPInvalidSTag, readRequestOf(1, request))
 	require.True(t, c.s.Terminate(err))
-	c.wantSegment("is answered with its 28 octets, 70 in all", unhex(t, `4147 00000000 00000002 00000001 00000000 |
+	c.wantSegment("is answered with its 28 octets, 70 in all", unhex(`4147 00000000 00000002 00000001 00000000 |
 		01 00 e0 00 | 002e | 4141 00000000 00000001 00000001 00000000 |
 		00000001 0000000000000002 00000003 00000004 0000000000000005`))
 	require.NoError(t, c.table.Close(t.Context(), func() *stag.Region { r, _ := c.region(1, nil); return r }()))
@@ -64,7 +64,7 @@ func TestRDMAP_66_68_REG_13_RDMAHeaderOfReadRequests(t *testing.T) {
 	c = converse(t, func(cfg *Config) { cfg.IRD = 0 })
 	segment := readRequestOf(1, request)
 	require.True(t, c.s.Terminate(c.fault("a Read beyond the IRD", transport.DDPMSNRange, segment)))
-	c.wantSegment("errors of DDP do not have it, nor do they announce it", unhex(t, `4147 00000000 00000002 00000001 00000000 |
+	c.wantSegment("errors of DDP do not have it, nor do they announce it", unhex(`4147 00000000 00000002 00000001 00000000 |
 		12 03 c0 00 | 002e | 4141 00000000 00000001 00000001 00000000`))
 }
 
@@ -541,7 +541,7 @@ func TestRDMAP_83_ErrorOfAMessageThatIsNoRequest(t *testing.T) {
 			}
 			e := c.fault("the message is refused", x.code, segment)
 			require.True(t, c.s.Terminate(e))
-			message := append([]byte{byte(x.code >> 8), byte(x.code)}, unhex(t, x.want)...)
+			message := append([]byte{byte(x.code >> 8), byte(x.code)}, unhex(x.want)...)
 			c.wantSegment("type, code, length and DDP header, and nothing more",
 				untagged(OpTerminate, QNTerminate, 1, string(append(message, header...))))
 			c.wantIdle("nothing follows")

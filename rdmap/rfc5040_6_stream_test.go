@@ -91,7 +91,7 @@ func TestRDMAP_112_RTRGoesAheadOfEverything(t *testing.T) {
 		c.post(sendOf(1, ""), writeOf(2, target, ""))
 		_, err := c.tryPost(sendOf(3, ""))
 		require.ErrorIs(t, err, ErrQueueFull, "it takes none of the poster's room")
-		c.wantSegment("the RTR is first", unhex(t, want))
+		c.wantSegment("the RTR is first", unhex(want))
 		require.NoError(t, c.flush())
 		if m == transport.RTRRead {
 			require.Equal(t, 1, c.s.Outstanding(), "a Read takes a slot of the ORD")

@@ -42,11 +42,11 @@ func TestEXT_2_3_4_23_25_26_28_AtomicRequestsOnTheWire(t *testing.T) {
 	c.post(
 		atomicOf(1, AtomicRequest{Op: FetchAdd, ID: 77, At: at, Data: 0x0102030405060708, Mask: 0x8000000080000000, Compare: 9, CompareMask: 9}),
 		atomicOf(2, AtomicRequest{Op: CompareSwap, At: at, Data: 1, Mask: 0xff, Compare: 0xfedcba9876543210, CompareMask: 0xfff}))
-	c.wantSegment("a FetchAdd: 70 octets, QN 1; what is compared is zero and all ones", unhex(t, `
+	c.wantSegment("a FetchAdd: 70 octets, QN 1; what is compared is zero and all ones", unhex(`
 		41 4a 00000000 | 00000001 00000001 00000000
 		00000000 | 00000001 | 11223344 | 5566778899aabbcc
 		0102030405060708 | 8000000080000000 | 0000000000000000 | ffffffffffffffff`))
-	c.wantSegment("a CmpSwap: the next number", unhex(t, `
+	c.wantSegment("a CmpSwap: the next number", unhex(`
 		41 4a 00000000 | 00000001 00000002 00000000
 		00000002 | 00000002 | 11223344 | 5566778899aabbcc
 		0000000000000001 | 00000000000000ff | fedcba9876543210 | 0000000000000fff`))
@@ -59,7 +59,7 @@ func TestEXT_2_3_4_34_35_50_51_AtomicResponsesOnTheWire(t *testing.T) {
 	h := add(at, 1)
 	h.ID = 0xdeadbeef
 	c.sends("a FetchAdd", atomicRequestOf(1, h))
-	c.wantSegment("30 octets, QN 3: the ID of the request, and the value before", unhex(t, `
+	c.wantSegment("30 octets, QN 3: the ID of the request, and the value before", unhex(`
 		41 4b 00000000 | 00000003 00000001 00000000
 		deadbeef | 0102030405060708`))
 	require.Equal(t, []bool{true}, c.llp.staged, "copied, for the next response is made in the same place")
@@ -297,22 +297,22 @@ func TestEXT_43_HostOrderInMemoryAndBigEndianOnTheWire(t *testing.T) {
 	ask := func(msn byte, op byte, operands string) []byte {
 		h := untagged(OpAtomicRequest, QNRequest, ddp.MSN(msn), "")
 		h = append(h, 0, 0, 0, op, 0, 0, 0, 5)
-		return append(at.append(h), unhex(t, operands)...)
+		return append(at.append(h), unhex(operands)...)
 	}
 	c.sends("0x10 is added", ask(1, 0, "0000000000000010 0000000000000000 0000000000000000 ffffffffffffffff"))
 	c.wantSegment("the value before goes out with its highest octet first",
-		untagged(OpAtomicResponse, QNResponse, 1, string(unhex(t, "00000005 0102030405060708"))))
+		untagged(OpAtomicResponse, QNResponse, 1, string(unhex("00000005 0102030405060708"))))
 	require.Equal(t, uint64(0x0102030405060718), *value, "in memory it is an integer of the host")
 	c.sends("the octets of a swap are in the same order",
 		ask(2, 2, "a1a2a3a4a5a6a7a8 ffff00000000ffff 0102030405060718 ffffffffffffffff"))
 	c.wantSegment("and so is its answer",
-		untagged(OpAtomicResponse, QNResponse, 2, string(unhex(t, "00000005 0102030405060718"))))
+		untagged(OpAtomicResponse, QNResponse, 2, string(unhex("00000005 0102030405060718"))))
 	require.Equal(t, uint64(0xa1a203040506a7a8), *value)
 
 	c.post(atomicOf(9, add(at, 0x0102)))
 	require.NoError(t, c.flush())
-	require.Equal(t, unhex(t, "0000000000000102"), c.llp.sent[0][18+20:18+28], "and what this side adds")
-	c.sends("an answer", untagged(OpAtomicResponse, QNResponse, 1, string(unhex(t, "00000001 0000000000abcdef"))))
+	require.Equal(t, unhex("0000000000000102"), c.llp.sent[0][18+20:18+28], "and what this side adds")
+	c.sends("an answer", untagged(OpAtomicResponse, QNResponse, 1, string(unhex("00000001 0000000000abcdef"))))
 	require.Equal(t, []uint64{0xabcdef}, c.olds)
 }
 

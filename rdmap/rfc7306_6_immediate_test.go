@@ -20,9 +20,9 @@ func TestEXT_3_4_9_10_12_ImmediateDataOnTheWire(t *testing.T) {
 	c.post(sendOf(1, "s"), immediateOf(2, "\x01\x02\x03\x04\x05\x06\x07\x08"), immediateOf(3, "").with(Solicited), sendOf(4, ""))
 	c.wantSegment("a Send", untagged(OpSend, QNSend, 1, "s"))
 	c.wantSegment("untagged, QN 0, MSN shared with Sends, eight octets and no more",
-		unhex(t, "41 48 00000000 | 00000000 00000002 00000000 | 01 02 03 04 05 06 07 08"))
+		unhex("41 48 00000000 | 00000000 00000002 00000000 | 01 02 03 04 05 06 07 08"))
 	c.wantSegment("with Solicited Event",
-		unhex(t, "41 49 00000000 | 00000000 00000003 00000000 | 00 00 00 00 00 00 00 00"))
+		unhex("41 49 00000000 | 00000000 00000003 00000000 | 00 00 00 00 00 00 00 00"))
 	c.wantSegment("the next Send", untagged(OpSend, QNSend, 4, ""))
 	c.wantDone("they complete as Sends do", "1 success", "2 success", "3 success", "4 success")
 	out := c.s.Stats().Out

@@ -7,15 +7,17 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/internal/octettest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
+
+var unhex = octettest.Hex
 
 // The tests are conversations between one Stream and a scripted peer. Every check
 // starts with the expectation in English.
@@ -332,14 +334,6 @@ func bare(code transport.Code) Terminate { return Terminate{Code: code, SegmentL
 func patch(segment []byte, at int, to byte) []byte {
 	b := slices.Clone(segment)
 	b[at] = to
-	return b
-}
-
-// unhex reads octets as the specification prints them.
-func unhex(t *testing.T, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(strings.ReplaceAll(s, "|", " ")), ""))
-	require.NoError(t, err)
 	return b
 }
 

@@ -32,7 +32,7 @@ func TestRDMAP_8_17_43_SendsGoOutTogether(t *testing.T) {
 		"4143 00000000 00000000 00000007 00000000",
 		"4143 00000000 00000000 00000008 00000000 7a",
 	} {
-		c.wantSegment("each as if it were alone", unhex(t, want))
+		c.wantSegment("each as if it were alone", unhex(want))
 		if i == 0 {
 			c.wantDone("and all complete", "1 success", "2 success", "3 success", "4 success", "5 success", "6 success", "7 success", "8 success")
 			require.EqualValues(t, 6, c.s.Stats().Out[OpSend].Messages)

@@ -3,36 +3,25 @@ package regionkey
 import (
 	"crypto/hkdf"
 	"crypto/sha256"
-	"encoding/hex"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/octettest"
+)
+
+var (
+	unhex  = octettest.Hex
+	octets = octettest.Counting
 )
 
 // epochStart is when all tests begin.
 var epochStart = time.Unix(1700000000, 0)
 
-// octets is n octets that count up from a first one.
-func octets(first byte, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = first + byte(i)
-	}
-	return b
-}
-
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	require.NoError(t, err)
-	return b
-}
-
 func keyOf(t testing.TB, s string) Key {
 	t.Helper()
-	return Key(unhex(t, s))
+	return Key(unhex(s))
 }
 
 // exporterOf exports as package cm does on a connection with that secret.
@@ -61,7 +50,7 @@ func newScene(t testing.TB) *scene {
 		region:   0x1122334455667788,
 		peer:     keyOf(t, "b67686522b419730cd5abeb592271353c75f1eca979a0b2215a61e9d66ac0fe9"),
 		instance: [16]byte(octets(0xc0, 16)),
-		export:   exporterOf(unhex(t, "836d1ffee1437375bc8d05b943a8c80bcbb840575c3e92f40571a5ac40678413")),
+		export:   exporterOf(unhex("836d1ffee1437375bc8d05b943a8c80bcbb840575c3e92f40571a5ac40678413")),
 	}
 	var err error
 	s.secret, err = BindingSecret(s.export)

@@ -61,11 +61,11 @@ func TestKEY_1_11_VectorsOfSealedData(t *testing.T) {
 	read := s.readAAD()
 	aad := read.Append(nil)
 	require.Len(t, aad, AADSize)
-	require.Equal(t, unhex(t, `524d4144010102011122334455667788000000030000001000000000000010000005000000000009
+	require.Equal(t, unhex(`524d4144010102011122334455667788000000030000001000000000000010000005000000000009
 	000000000000000000000000000000000000000000000000`), aad)
 	plain := []byte("0123456789abcdef")
 	blob := s.sealer(t, Read, Responder, SuiteAES128).Seal(nil, plain, 0, aad)
-	require.Equal(t, unhex(t, "5a7d10c9fb858699dc54a1ce17cf1a848fa0c4e23a8e98a5e31915866f96d6de"), blob)
+	require.Equal(t, unhex("5a7d10c9fb858699dc54a1ce17cf1a848fa0c4e23a8e98a5e31915866f96d6de"), blob)
 
 	write := &AAD{
 		Op: Write, Dir: Initiator, Suite: SuiteAES128, Region: s.region, Epoch: 3,
@@ -74,7 +74,7 @@ func TestKEY_1_11_VectorsOfSealedData(t *testing.T) {
 	sealer := s.sealer(t, Write, Initiator, SuiteAES128)
 	aad = write.Append(aad[:0])
 	blob = sealer.Seal(blob[:0], plain, 0, aad)
-	require.Equal(t, unhex(t, "422094ce3673038c10a4bb4b92cb3b95d753129e7a3cbba66bd1ff06a48c6f3e"), blob)
+	require.Equal(t, unhex("422094ce3673038c10a4bb4b92cb3b95d753129e7a3cbba66bd1ff06a48c6f3e"), blob)
 	got, err := sealer.OpenInPlace(blob, 0, aad)
 	require.NoError(t, err)
 	require.Equal(t, plain, got)
@@ -82,15 +82,15 @@ func TestKEY_1_11_VectorsOfSealedData(t *testing.T) {
 
 func TestKEY_1_VectorsOfTags(t *testing.T) {
 	s := newScene(t)
-	message := unhex(t, `010400000060000000000000000000020005000000000009112233445566778800000003abcdef01
+	message := unhex(`010400000060000000000000000000020005000000000009112233445566778800000003abcdef01
 	0000000000001000000000000000000000000010000f4240`)
 	inner := s.sealer(t, Read, Initiator, SuiteAES128)
 	message = inner.Tag(message, 2, message)
-	require.Equal(t, unhex(t, "b9b41eec6bbfdcbeefe6f1672a9c7824"), message[64:])
+	require.Equal(t, unhex("b9b41eec6bbfdcbeefe6f1672a9c7824"), message[64:])
 	require.NoError(t, inner.CheckTag(message[64:], 2, message[:64]))
 	outer := s.control(t, Initiator)
 	message = outer.Seal(message, nil, 2, message)
-	require.Equal(t, unhex(t, "312874c23cfe9f2d818e55fa6c9ce1f9"), message[80:])
+	require.Equal(t, unhex("312874c23cfe9f2d818e55fa6c9ce1f9"), message[80:])
 	_, err := outer.OpenInPlace(message[80:], 2, message[:80])
 	require.NoError(t, err)
 }

@@ -13,7 +13,10 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
 	"github.com/goiwarp/iwarp/internal/damage"
+	"github.com/goiwarp/iwarp/internal/octettest"
 )
+
+var octets = octettest.Counting
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -242,15 +245,6 @@ func suites() map[string]plan {
 		"suite 1": {},
 		"suite 2": {server: ServerConfig{AES256: true}},
 	}
-}
-
-// octets is n octets that count up from a first one.
-func octets(first byte, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = first + byte(i)
-	}
-	return b
 }
 
 // A stuck is a Buffer in whose methods the server waits.

@@ -14,9 +14,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/octettest"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 	"github.com/goiwarp/iwarp/stag"
 )
+
+var octets = octettest.Counting
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -258,15 +261,6 @@ func readReply(xid uint32, data []byte) []byte {
 func opaque(b []byte) []byte {
 	x := binary.BigEndian.AppendUint32(nil, uint32(len(b)))
 	return append(append(x, b...), make([]byte, wire.Padded(len(b))-len(b))...)
-}
-
-// octets is n octets that count up from a first one.
-func octets(first byte, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = first + byte(i)
-	}
-	return b
 }
 
 // regionTO is where memory of clients begins: Linux's offsets may have bit 63.

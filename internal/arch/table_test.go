@@ -94,7 +94,7 @@ var table = map[string]rule{
 	// function.
 	"regionkey": {ours: []string{"internal"}},
 	// The messages of these operations, as octets.
-	"rma/internal/wire": {ours: []string{"regionkey", "rma/internal/op"}},
+	"rma/internal/wire": {ours: []string{"regionkey", "rma/internal/op"}, tests: []string{"internal/octettest"}},
 
 	// One-sided operations, on the verbs. Identity and keys of a connection come through the verbs too.
 	"rma": {
@@ -110,11 +110,11 @@ var table = map[string]rule{
 		tests: []string{"cm", "internal"},
 	},
 	// The octets of stream sockets, and their protocol, which does nothing either.
-	"rsocket/internal/wire":   {},
+	"rsocket/internal/wire":   {tests: []string{"internal/octettest"}},
 	"rsocket/internal/stream": {ours: []string{"rsocket/internal/wire"}},
 	// RPC over RDMA, on the verbs: its octets, and what goes where.
-	"rpcrdma":                   {ours: []string{".", "stag", "rpcrdma/internal", "internal/blockcopy"}, tests: []string{"solicit", "transport", "internal/raceorder", "internal/wiretest"}},
-	"rpcrdma/internal/wire":     {tests: []string{"rpcrdma/internal/captures"}},
+	"rpcrdma":                   {ours: []string{".", "stag", "rpcrdma/internal", "internal/blockcopy"}, tests: []string{"solicit", "transport", "internal/octettest", "internal/raceorder", "internal/wiretest"}},
+	"rpcrdma/internal/wire":     {tests: []string{"rpcrdma/internal/captures", "internal/octettest"}},
 	"rpcrdma/internal/plan":     {ours: []string{"rpcrdma/internal/wire"}, tests: []string{"rpcrdma/internal/captures"}},
 	"rpcrdma/internal/captures": {third: []string{"github.com/stretchr/testify"}},
 
@@ -141,7 +141,7 @@ var table = map[string]rule{
 	// It decodes what every protocol of the library sends, and knows no verbs.
 	"internal/dump": {
 		ours:  []string{"commit", "ddp", "mpa", "rdmap", "transport", "transport/sctp", "internal/crc32c", "internal/enhanced", "internal/pcap", "examples/nvme/capsule"},
-		tests: []string{".", "stag"},
+		tests: []string{".", "stag", "internal/octettest"},
 	},
 	// Both tools read the list of planted defects.
 	"internal/conformance": {ours: []string{"internal/mutate/list"}},
@@ -164,7 +164,7 @@ var table = map[string]rule{
 	"internal/sysfail": {third: []string{"golang.org/x/sys"}},
 	// It plays the peer in tests, over every lower layer, and knows no verbs.
 	"internal/wiretest": {
-		ours:  []string{"stag", "transport", "internal/recordpipe", "internal/hostile/octets"},
+		ours:  []string{"stag", "transport", "internal/octettest", "internal/recordpipe", "internal/hostile/octets"},
 		third: []string{"github.com/cockroachdb/datadriven", "github.com/stretchr/testify"},
 	},
 	// Its tests read the list of planted defects.
@@ -194,7 +194,7 @@ var table = map[string]rule{
 }
 
 // testOnly are the packages that only test files may import.
-var testOnly = []string{"internal/litmus", "internal/placertest", "internal/recordpipe", "internal/sealtest", "internal/sysfail", "internal/testproc", "internal/wiretest", "rpcrdma/internal/captures"}
+var testOnly = []string{"internal/litmus", "internal/octettest", "internal/placertest", "internal/recordpipe", "internal/sealtest", "internal/sysfail", "internal/testproc", "internal/wiretest", "rpcrdma/internal/captures"}
 
 // programs may import anything of ours above internal, and heavy libraries.
 var programs = []string{"cmd", "examples", "interop"}

@@ -3,9 +3,7 @@ package dump_test
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,8 +12,11 @@ import (
 
 	"github.com/goiwarp/iwarp/internal/crc32c"
 	"github.com/goiwarp/iwarp/internal/dump"
+	"github.com/goiwarp/iwarp/internal/octettest"
 	"github.com/goiwarp/iwarp/internal/pcap"
 )
+
+var unhex = octettest.Hex
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -23,14 +24,6 @@ var (
 	client = netip.MustParseAddrPort("[2001:db8::1]:40000")
 	server = netip.MustParseAddrPort("[2001:db8::2]:7471")
 )
-
-func unhex(s string) []byte {
-	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
 
 // frame is a Request or Reply: flags, revision, length and private data.
 func frame(kind, rest string) []byte { return append([]byte("MPA ID "+kind+" Frame"), unhex(rest)...) }

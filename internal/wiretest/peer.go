@@ -2,7 +2,6 @@ package wiretest
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/octettest"
 )
 
 // Patience bounds every wait of a Peer.
@@ -24,14 +25,8 @@ type Peer struct {
 	Conn net.Conn
 }
 
-// Hex turns "00 0e c1 40" into octets; blanks, bars and line ends do not count.
-func Hex(s string) []byte {
-	b, err := hex.DecodeString(strings.NewReplacer(" ", "", "|", "", "\n", "", "\t", "").Replace(s))
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
+// Hex turns hexadecimal digits into octets.
+var Hex = octettest.Hex
 
 // Write sends raw octets.
 func (p *Peer) Write(b []byte) {

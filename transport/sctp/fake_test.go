@@ -11,8 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/octettest"
 	"github.com/goiwarp/iwarp/transport"
 )
+
+var octets = octettest.Hex
 
 // A fakeStream is a Stream whose peer the test plays.
 type fakeStream struct {
@@ -114,14 +117,6 @@ func (f *fakeStream) RemoteAddr() net.Addr { return nil }
 
 // says makes the peer send a message, given in hexadecimal.
 func (f *fakeStream) says(ppid uint32, msg string) { f.in <- sentMessage{ppid, octets(msg)} }
-
-func octets(s string) []byte {
-	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
 
 // wantSent compares what was sent since the last call, each as its PPID and octets.
 func (f *fakeStream) wantSent(t *testing.T, want ...string) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -16,10 +15,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/octettest"
 	"github.com/goiwarp/iwarp/internal/placertest"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
+
+var octets = octettest.Hex
 
 // TestSCTP_1_2_3_4_33_IndicationIsEnforced: by the listener on INIT, by the client on
 // INIT ACK.
@@ -163,14 +165,6 @@ func (c *spyConn) WriteTo(p []byte, to net.Addr) (int, error) {
 		}
 	}
 	return c.PacketConn.WriteTo(p, to)
-}
-
-func octets(s string) []byte {
-	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	if err != nil {
-		panic(err)
-	}
-	return b
 }
 
 // TestSCTP_9_31_53_StreamsAreUsedAgain: on the same association, when all is acknowledged.

@@ -29,7 +29,7 @@ func TestHOST_4_GoldenConnect(t *testing.T) {
 		require.Equal(t, b, again[:ConnectDataSize])
 		if i < 4 {
 			require.Equal(t, goldenHost, d.HostNQN)
-			require.Equal(t, unhex(t, "11111111222243338444555555555555"), d.HostID[:])
+			require.Equal(t, unhex("11111111222243338444555555555555"), d.HostID[:])
 		}
 	}
 	n := 0
@@ -71,7 +71,7 @@ func TestHOST_4_GoldenConnect(t *testing.T) {
 func TestHOST_4_FieldsOfConnect(t *testing.T) {
 	m := Connect{RecFmt: 0x0102, QID: 0x0304, SQSize: 0x0506, CAttr: AttrNoFlowControl, KATO: 0x0708090A}
 	c := m.SQE(0xBEEF, NullSGL())
-	require.Equal(t, unhex(t, "0201 0403 0605 04 00 0a090807 000000000000000000000000"), c.Append(nil)[40:])
+	require.Equal(t, unhex("0201 0403 0605 04 00 0a090807 000000000000000000000000"), c.Append(nil)[40:])
 	require.Equal(t, m, ParseConnect(&c))
 	c = Property{}.SQE(0)
 	require.False(t, c.IsConnect())

@@ -42,7 +42,7 @@ func TestNVME_43_OffsetsOfIdentifyController(t *testing.T) {
 		{768, "6e716e2e6578616d706c653a61"},
 		{1792, "04010000 01000000 0000 00 01"},
 	} {
-		want := unhex(t, f.want)
+		want := unhex(f.want)
 		require.Equal(t, want, page[f.off:f.off+len(want)], f.off)
 		clear(page[f.off : f.off+len(want)])
 	}

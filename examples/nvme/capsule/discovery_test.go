@@ -41,7 +41,7 @@ func TestNVME_87_FieldsOfEntries(t *testing.T) {
 	b := dirty()
 	e.Put(b)
 	want := make([]byte, DiscoveryEntrySize)
-	copy(want, unhex(t, "01020304 0605 0807 0a09 0c0b"))
+	copy(want, unhex("01020304 0605 0807 0a09 0c0b"))
 	copy(want[32:], "4420")
 	copy(want[256:], "nqn")
 	copy(want[512:], "fe80::1")

@@ -51,7 +51,7 @@ func TestNVME_53_AsyncEvents(t *testing.T) {
 func TestNVME_57_Abort(t *testing.T) {
 	m := Abort{SQID: 0x0102, CID: 0xF304}
 	c := m.SQE(6)
-	require.Equal(t, unhex(t, "0201 04f3"), c.Append(nil)[40:44])
+	require.Equal(t, unhex("0201 04f3"), c.Append(nil)[40:44])
 	require.Equal(t, m, ParseAbort(&c))
 	require.Equal(t, OpAbort, c.Opcode)
 	require.Equal(t, 1, AbortFailed)

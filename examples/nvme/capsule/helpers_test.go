@@ -1,24 +1,18 @@
 package capsule
 
 import (
-	"encoding/hex"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/examples/nvme/internal/golden"
+	"github.com/goiwarp/iwarp/internal/octettest"
 )
+
+var unhex = octettest.Hex
 
 // privateAt is where the NVMe part of the private data begins in an MPA frame.
 const privateAt = 24
-
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	require.NoError(t, err)
-	return b
-}
 
 func goldenItems(t testing.TB) []golden.Item {
 	t.Helper()

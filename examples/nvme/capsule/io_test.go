@@ -48,13 +48,13 @@ func TestHOST_24_FieldsOfIO(t *testing.T) {
 		f.change(&m)
 		c := m.SQE(5, NullSGL())
 		require.Equal(t, f.bits|0x2122, c.CDW12)
-		require.Equal(t, unhex(t, "1817161514131211 2221"), c.Append(nil)[40:50])
-		require.Equal(t, unhex(t, "34333231 00000000 00000000"), c.Append(nil)[52:])
+		require.Equal(t, unhex("1817161514131211 2221"), c.Append(nil)[40:50])
+		require.Equal(t, unhex("34333231 00000000 00000000"), c.Append(nil)[52:])
 		require.Equal(t, m, ParseRW(&c))
 	}
 	d := DSM{NSID: 1, NR: 255, IDR: true, IDW: true, AD: true}
 	c := d.SQE(5, NullSGL())
-	require.Equal(t, unhex(t, "ff000000 07000000"), c.Append(nil)[40:48])
+	require.Equal(t, unhex("ff000000 07000000"), c.Append(nil)[40:48])
 	require.Equal(t, d, ParseDSM(&c))
 	require.Equal(t, MaxDSMRanges, d.Ranges())
 	for i, m := range []DSM{{IDR: true}, {IDW: true}, {AD: true}} {
@@ -63,7 +63,7 @@ func TestHOST_24_FieldsOfIO(t *testing.T) {
 		require.Equal(t, m, ParseDSM(&c))
 	}
 	r := DSMRange{Attributes: 0x01020304, NLB: 0x05060708, SLBA: 0x1112131415161718}
-	require.Equal(t, unhex(t, "04030201 08070605 1817161514131211"), r.Append(nil))
+	require.Equal(t, unhex("04030201 08070605 1817161514131211"), r.Append(nil))
 	require.Equal(t, r, ParseDSMRange(append(make([]byte, 32), r.Append(nil)...), 2))
 }
 

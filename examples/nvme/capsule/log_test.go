@@ -20,7 +20,7 @@ func TestNVME_48_LengthsAndOffsetsOfLogs(t *testing.T) {
 
 	m = GetLogPage{NSID: 1, LID: 0x02, LSP: 0x7F, RAE: true, NUMD: 0x01020304, Offset: 0x1112131415161718}
 	c = m.SQE(1, NullSGL())
-	require.Equal(t, unhex(t, "02 ff 0403 0201 0000 1817161514131211"), c.Append(nil)[40:56])
+	require.Equal(t, unhex("02 ff 0403 0201 0000 1817161514131211"), c.Append(nil)[40:56])
 	require.Equal(t, m, ParseGetLogPage(&c))
 	require.False(t, ParseGetLogPage(&SQE{CDW10: 0x7F00}).RAE)
 
@@ -85,7 +85,7 @@ func TestNVME_49_SMART(t *testing.T) {
 	page := dirty()
 	l.Put(page)
 	want := make([]byte, SMARTSize)
-	copy(want, unhex(t, "01 2c01 64 0a 02"))
+	copy(want, unhex("01 2c01 64 0a 02"))
 	for i := range byte(9) {
 		want[32+16*int(i)] = 3 + i
 	}
@@ -116,7 +116,7 @@ func TestNVME_48_ErrorLog(t *testing.T) {
 	page := dirty()
 	e.Put(page)
 	want := make([]byte, ErrorEntrySize)
-	copy(want, unhex(t, "0100000000000000 0200 0403 0245 0500 0600000000000000 07000000"))
+	copy(want, unhex("0100000000000000 0200 0403 0245 0500 0600000000000000 07000000"))
 	require.Equal(t, want, page[:ErrorEntrySize])
 	got, err := ParseErrorEntry(page)
 	require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestNVME_53_ChangedNamespaces(t *testing.T) {
 	page = dirty()
 	PutChangedNamespaces(page, ids)
 	want := make([]byte, PageSize)
-	copy(want, unhex(t, "ffffffff"))
+	copy(want, unhex("ffffffff"))
 	require.Equal(t, want, page)
 	got, all, err = ParseChangedNamespaces(nil, page)
 	require.NoError(t, err)
@@ -165,7 +165,7 @@ func TestNVME_53_ChangedNamespaces(t *testing.T) {
 	require.Empty(t, got)
 
 	PutChangedNamespaces(page, []uint32{2})
-	require.Equal(t, append(unhex(t, "02000000"), make([]byte, PageSize-4)...), page)
+	require.Equal(t, append(unhex("02000000"), make([]byte, PageSize-4)...), page)
 	_, _, err = ParseChangedNamespaces(nil, page[:4])
 	require.ErrorIs(t, err, ErrMalformed)
 }
@@ -178,7 +178,7 @@ func TestNVME_48_EffectsLog(t *testing.T) {
 	e.Put(page)
 	want := make([]byte, PageSize)
 	want[24], want[1028] = 1, 3
-	copy(want[1020:], unhex(t, "04030201"))
+	copy(want[1020:], unhex("04030201"))
 	require.Equal(t, want, page)
 	var got Effects
 	require.NoError(t, got.Parse(page))

@@ -176,7 +176,7 @@ func TestNVME_46_Descriptors(t *testing.T) {
 	all := Descriptors{UUID: uuid, NGUID: nguid, EUI64: [8]byte{5, 7: 6}, CSI: 0}
 	page := dirty()
 	all.Put(page)
-	want := unhex(t, "03100000 01000000000000000000000000000002 02100000 03000000000000000000000000000004"+
+	want := unhex("03100000 01000000000000000000000000000002 02100000 03000000000000000000000000000004" +
 		"01080000 0500000000000006 04010000 00 00000000")
 	require.Equal(t, want, page[:len(want)])
 	require.Equal(t, make([]byte, PageSize-len(want)), page[len(want):])
@@ -188,7 +188,7 @@ func TestNVME_46_Descriptors(t *testing.T) {
 func TestHOST_16_Descriptors(t *testing.T) {
 	parse := func(s string) (*Descriptors, error) {
 		page := make([]byte, PageSize)
-		copy(page, unhex(t, s))
+		copy(page, unhex(s))
 		return ParseDescriptors(page)
 	}
 	d, err := parse("09050000 0102030405 04010000 02")
@@ -220,7 +220,7 @@ func TestNVME_47_LimitsOfTheCommandSet(t *testing.T) {
 	page := dirty()
 	n.Put(page)
 	want := make([]byte, PageSize)
-	copy(want, unhex(t, "01 02 03 04 08070605 1817161514131211"))
+	copy(want, unhex("01 02 03 04 08070605 1817161514131211"))
 	require.Equal(t, want, page)
 	got, err := ParseIdentifyNVM(page)
 	require.NoError(t, err)
@@ -237,6 +237,6 @@ func TestNVME_47_LimitsOfTheCommandSet(t *testing.T) {
 	require.Equal(t, Identify{CNS: CNSCommandSet}, ParseIdentify(&c))
 	m := Identify{NSID: 1, CNS: 5, CNTID: 0x0203, CSI: 4}
 	c = m.SQE(1, NullSGL())
-	require.Equal(t, unhex(t, "05000302 00000004"), c.Append(nil)[40:48])
+	require.Equal(t, unhex("05000302 00000004"), c.Append(nil)[40:48])
 	require.Equal(t, m, ParseIdentify(&c))
 }

@@ -15,9 +15,9 @@ func TestNVME_38_ValuesOfProperties(t *testing.T) {
 	}
 	// Ours, then the kernel's.
 	ours := CAP{MQES: 127, CQR: true, TO: 15, CSS: CSSNVM}
-	require.Equal(t, unhex(t, "7f 00 01 0f 20 00 00 00"), value(ours.Value()))
+	require.Equal(t, unhex("7f 00 01 0f 20 00 00 00"), value(ours.Value()))
 	kernels := CAP{MQES: 127, TO: 15, CSS: CSSNVM | CSSCSI}
-	require.Equal(t, unhex(t, "7f 00 00 0f 20 08 00 00"), value(kernels.Value()))
+	require.Equal(t, unhex("7f 00 00 0f 20 08 00 00"), value(kernels.Value()))
 	all := CAP{MQES: 0x1234, CQR: true, TO: 0x56, CSS: 0x81, MPSMIN: 3, MPSMAX: 9}
 	for _, c := range []CAP{ours, kernels, all} {
 		require.Equal(t, c, ParseCAP(c.Value()))
@@ -79,7 +79,7 @@ func TestNVME_38_SizesAndOffsetsOfProperties(t *testing.T) {
 
 	set := Property{Set: true, Attrib: 1, Offset: 0x01020304, Value: 0x1112131415161718}
 	c = set.SQE(3)
-	require.Equal(t, unhex(t, "01000000 04030201 1817161514131211 0000000000000000"), c.Append(nil)[40:])
+	require.Equal(t, unhex("01000000 04030201 1817161514131211 0000000000000000"), c.Append(nil)[40:])
 	require.Equal(t, set, ParseProperty(&c))
 	require.Equal(t, NullSGL(), c.SGL)
 	get := Property{Attrib: 1, Offset: 4, Value: 5}.SQE(3)

@@ -79,7 +79,7 @@ func TestNVME_18_OrderOfTheOctetsOfTheKey(t *testing.T) {
 	require.Equal(t, d.STag, binary.BigEndian.Uint32(source))
 	require.Equal(t, d.TO, binary.BigEndian.Uint64(source[4:]))
 	require.Equal(t, d.Length, binary.BigEndian.Uint32(read[len(read)-16:]))
-	require.Equal(t, unhex(t, "0084eb7ff4d417ff 000400 01333346 4f"), c.SGL[:])
+	require.Equal(t, unhex("0084eb7ff4d417ff 000400 01333346 4f"), c.SGL[:])
 }
 
 func TestNVME_19_AddressesOfKernels(t *testing.T) {

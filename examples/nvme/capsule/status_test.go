@@ -67,7 +67,7 @@ func TestNVME_14_Statuses(t *testing.T) {
 }
 
 func TestNVME_14_BitsOfTheStatus(t *testing.T) {
-	r, err := ParseCQE(unhex(t, "00000000 00000000 0000 0000 0000 ffff"))
+	r, err := ParseCQE(unhex("00000000 00000000 0000 0000 0000 ffff"))
 	require.NoError(t, err)
 	s := r.Status
 	require.Equal(t, uint8(3), s.CRD())

@@ -3,32 +3,20 @@ package wire
 import (
 	"crypto/hkdf"
 	"crypto/sha256"
-	"encoding/hex"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/octettest"
 	"github.com/goiwarp/iwarp/regionkey"
 	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
-// octets is n octets that count up from a first one.
-func octets(first byte, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = first + byte(i)
-	}
-	return b
-}
-
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-	require.NoError(t, err)
-	return b
-}
+var (
+	unhex  = octettest.Hex
+	octets = octettest.Counting
+)
 
 const vectorRegion = 0x1122334455667788
 
@@ -42,16 +30,16 @@ type vectorKeys struct {
 
 func newVectorKeys(t testing.TB) *vectorKeys {
 	t.Helper()
-	secret := unhex(t, "836d1ffee1437375bc8d05b943a8c80bcbb840575c3e92f40571a5ac40678413")
+	secret := unhex("836d1ffee1437375bc8d05b943a8c80bcbb840575c3e92f40571a5ac40678413")
 	x := regionkey.Exporter(func(label string, context []byte, n int) ([]byte, error) {
 		sum := sha256.Sum256(context)
 		b := append([]byte("iwarp cm export v1"), 0, uint8(len(label)))
 		return hkdf.Expand(sha256.New, secret, string(append(append(b, label...), sum[:]...)), n)
 	})
 	v := &vectorKeys{
-		read:   regionkey.Key(unhex(t, "e5c9d575c846ed4d3d60afa9902b540700afd9d75862c1546720733ccc7b9d4b")),
-		write:  regionkey.Key(unhex(t, "0d08ecd42d2d9ca9e3854b7772d0b1397fadd401ef63552d9d4a5904f4282b6a")),
-		manage: regionkey.Key(unhex(t, "5165f2299fe3dfbd4da8fd8a4e2a7336013ae586f0b855cdf31806bf7167729c")),
+		read:   regionkey.Key(unhex("e5c9d575c846ed4d3d60afa9902b540700afd9d75862c1546720733ccc7b9d4b")),
+		write:  regionkey.Key(unhex("0d08ecd42d2d9ca9e3854b7772d0b1397fadd401ef63552d9d4a5904f4282b6a")),
+		manage: regionkey.Key(unhex("5165f2299fe3dfbd4da8fd8a4e2a7336013ae586f0b855cdf31806bf7167729c")),
 	}
 	binding, err := regionkey.BindingSecret(x)
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ func TestRMA_2_Vectors(t *testing.T) {
 			continue
 		}
 		n++
-		msg := unhex(t, s.wire)
+		msg := unhex(s.wire)
 		require.Equal(t, msg, s.build(k, regionkey.SuiteAES128), s.name)
 		h, err := Open(msg, s.header.Ctr, s.control(k, regionkey.SuiteAES128))
 		require.NoError(t, err, s.name)
@@ -77,7 +77,7 @@ func TestRMA_2_Layouts(t *testing.T) {
 		"REKEY_DONE": `01 0c 00 00 0038 0000 0000000000000008 000700000000000b
 			1122334455667788 00000004 00000000` + tag,
 	} {
-		require.Equal(t, unhex(t, want), sampleOf(t, name).build(k, Suite0), name)
+		require.Equal(t, unhex(want), sampleOf(t, name).build(k, Suite0), name)
 	}
 	// Fields that are zero in the vectors.
 	readReq := (&ReadReq{SinkTO: 0x0102030405060708}).Append(nil, Header{}, nil, nil)

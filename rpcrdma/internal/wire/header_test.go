@@ -126,8 +126,8 @@ func TestRPR_2_FixedPart(t *testing.T) {
 
 // TestRPR_2_Failures are the octets of errors of the transport.
 func TestRPR_2_Failures(t *testing.T) {
-	require.Equal(t, octets(t, "00000009 00000007 00000020 00000004 00000001 00000001 00000001"), AppendVersionFailure(nil, 9, 7, 32))
-	require.Equal(t, octets(t, "00000009 00000001 00000020 00000004 00000002"), AppendChunkFailure(nil, 9, 32))
+	require.Equal(t, octets("00000009 00000007 00000020 00000004 00000001 00000001 00000001"), AppendVersionFailure(nil, 9, 7, 32))
+	require.Equal(t, octets("00000009 00000001 00000020 00000004 00000002"), AppendChunkFailure(nil, 9, 32))
 	require.LessOrEqual(t, len(AppendVersionFailure(nil, 9, 7, 32)), FailureLen)
 }
 

@@ -1,20 +1,14 @@
 package wire
 
 import (
-	"encoding/hex"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/octettest"
 )
 
-// octets reads hex digits, with spaces between them.
-func octets(t testing.TB, digits string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
-	require.NoError(t, err)
-	return b
-}
+var octets = octettest.Hex
 
 // parsed parses a header, which must be valid.
 func parsed(t testing.TB, b []byte) (*Header, int) {

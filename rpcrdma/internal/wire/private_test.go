@@ -23,9 +23,9 @@ func TestRPR_1_PrivateData(t *testing.T) {
 		"f6 f6ab0e18 01000f0f 00":        {Send: 16384, Receive: 16384},
 		"00000000 f6ab0e18 010103":       {Send: 1024, Receive: 1024},
 	} {
-		b := octets(t, digits)
+		b := octets(digits)
 		require.Equal(t, want, ParsePrivate(b), digits)
 	}
-	require.Equal(t, octets(t, "f6ab0e18 01000303"), Private{Send: 4096, Receive: 4096}.Append(nil), "of the server in the captures")
-	require.Equal(t, octets(t, "f6ab0e18 0101ff00"), Private{Invalidate: true, Send: MaxInline, Receive: Unit}.Append(nil))
+	require.Equal(t, octets("f6ab0e18 01000303"), Private{Send: 4096, Receive: 4096}.Append(nil), "of the server in the captures")
+	require.Equal(t, octets("f6ab0e18 0101ff00"), Private{Invalidate: true, Send: MaxInline, Receive: Unit}.Append(nil))
 }

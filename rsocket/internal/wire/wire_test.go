@@ -6,14 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/octettest"
 )
 
-func octets(t testing.TB, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(s)
-	require.NoError(t, err)
-	return b
-}
+var octets = octettest.Hex
 
 // captured is private data of librdmacm: version 1, IOMAP, 384 credits, no iomap; the address, key and
 // number of slots; the address, key and length of the first half.
@@ -40,7 +37,7 @@ var captured = []struct {
 // TestRSK_1_PrivateData holds the codec against captured octets.
 func TestRSK_1_PrivateData(t *testing.T) {
 	for _, c := range captured {
-		b := octets(t, c.octets)
+		b := octets(c.octets)
 		got, err := ParsePrivate(b)
 		require.NoError(t, err, c.name)
 		require.Equal(t, c.want, got, c.name)
@@ -116,7 +113,7 @@ func TestRSK_2_Messages(t *testing.T) {
 		{"ffffff1f", NewMessage(OpData, MaxData), "DATA 536870911"},
 		{"05000020", NewMessage(1, 5), "op 1, 5"},
 	} {
-		b := octets(t, c.octets)
+		b := octets(c.octets)
 		m, err := ParseMessage(b, Little)
 		require.NoError(t, err)
 		require.Equal(t, c.want, m)
@@ -136,11 +133,11 @@ func TestRSK_2_Messages(t *testing.T) {
 
 // TestRSK_2_Slots holds the codec against captured octets.
 func TestRSK_2_Slots(t *testing.T) {
-	b := [SlotSize]byte(octets(t, "0070ee3a837f0000"+"00defee2"+"00000800"))
+	b := [SlotSize]byte(octets("0070ee3a837f0000" + "00defee2" + "00000800"))
 	want := Slot{Addr: 0x7f833aee7000, Key: 0xe2fede00, Length: 512 << 10}
 	require.Equal(t, want, ParseSlot(&b, Little))
 	require.Equal(t, b[:], want.Append(nil, Little))
-	big := [SlotSize]byte(octets(t, "00007f833aee7000"+"e2fede00"+"00080000"))
+	big := [SlotSize]byte(octets("00007f833aee7000" + "e2fede00" + "00080000"))
 	require.Equal(t, want, ParseSlot(&big, Big))
 	require.Equal(t, big[:], want.Append(nil, Big))
 	require.NoError(t, want.Check())
@@ -164,7 +161,7 @@ func TestRSK_17_CodecsAllocateNothing(t *testing.T) {
 
 func FuzzPrivate(f *testing.F) {
 	for _, c := range captured {
-		f.Add(octets(f, c.octets))
+		f.Add(octets(c.octets))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := ParsePrivate(b)

@@ -60,7 +60,7 @@ func play(t *testing.T, c capture) *replay {
 	w.must(w.target.AddSubsystem(SubsystemConfig{NQN: c.nqn}, nil))
 	cfg := namespace(1)
 	cfg.Geometry = capsule.Geometry{LBADS: c.lbads, Blocks: c.blocks}
-	copy(cfg.UUID[:], unhex(t, c.uuid))
+	copy(cfg.UUID[:], unhex(c.uuid))
 	_, out, err := w.target.AddNamespace(c.nqn, cfg, nil)
 	w.must(out, err)
 	w.hold[DoFetch] = true

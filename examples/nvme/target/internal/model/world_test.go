@@ -2,7 +2,6 @@ package model
 
 import (
 	"bytes"
-	"encoding/hex"
 	"slices"
 	"testing"
 	"time"
@@ -10,7 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/internal/octettest"
 )
+
+var unhex = octettest.Hex
 
 const (
 	hostA   = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-4333-8444-555555555555"
@@ -318,10 +320,3 @@ func (w *world) tick(d time.Duration) time.Duration {
 
 // isClosed tells whether the target has closed the queue.
 func (l *line) isClosed() bool { return slices.Contains(l.w.closed, l) }
-
-func unhex(t *testing.T, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(s)
-	require.NoError(t, err)
-	return b
-}
