@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -33,6 +31,9 @@ var (
 // A conversation is one stream and all that stands around it.
 type conversation struct {
 	*testing.T
+	transport.LLP      // the conversation has the methods that
+	rdmap.ReceiveQueue // streams with Commit call of these three
+	rdmap.Events
 	table *stag.Table
 	s     *rdmap.Stream
 	ext   *rdmap.Extension
@@ -73,14 +74,11 @@ func (c *conversation) run() {
 
 // Receives and Events.
 
-func (c *conversation) Posted() int                         { return 1 }
-func (c *conversation) Buffer(int) []stag.Span              { return nil }
-func (c *conversation) Missing() error                      { return nil }
-func (c *conversation) Deliver(m rdmap.Received)            { c.msgs = append(c.msgs, m) }
-func (c *conversation) Completed()                          {}
-func (c *conversation) DeliverSends(rdmap.Opcode, []uint32) {}
-func (c *conversation) Terminated(rdmap.Terminate)          {}
-func (c *conversation) Kick()                               {}
+func (c *conversation) Posted() int              { return 1 }
+func (c *conversation) Buffer(int) []stag.Span   { return nil }
+func (c *conversation) Deliver(m rdmap.Received) { c.msgs = append(c.msgs, m) }
+func (c *conversation) Completed()               {}
+func (c *conversation) Kick()                    {}
 
 func (c *conversation) Complete(r *rdmap.Request, st rdmap.Status, _ transport.Code) {
 	line := fmt.Sprintf("%d %v", r.ID, st)
@@ -259,20 +257,8 @@ func (c *conversation) Append(head []byte, payload [][]byte, _ bool) bool {
 	c.sent = append(c.sent, append(slices.Clone(head), bytes.Join(payload, nil)...))
 	return true
 }
-func (c *conversation) Flush(bool) error                               { return nil }
-func (c *conversation) Stage()                                         {}
-func (c *conversation) Receive(transport.Placer, transport.Wait) error { return io.EOF }
-func (c *conversation) Discard() error                                 { return io.EOF }
-func (c *conversation) Arm(func()) bool                                { return false }
-func (c *conversation) Disarm()                                        {}
-func (c *conversation) Wake()                                          {}
-func (c *conversation) CloseSend() error                               { return nil }
-func (c *conversation) Close() error                                   { return nil }
-func (c *conversation) Abort(error)                                    {}
-func (c *conversation) Caps() transport.Caps                           { return transport.Caps{} }
-func (c *conversation) Path() string                                   { return "script" }
-func (c *conversation) LocalAddr() net.Addr                            { return nil }
-func (c *conversation) RemoteAddr() net.Addr                           { return nil }
+func (c *conversation) Flush(bool) error     { return nil }
+func (c *conversation) Caps() transport.Caps { return transport.Caps{} }
 
 // msnOf is a message number.
 func msnOf(n uint32) ddp.MSN { return ddp.MSN(n) }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"testing"
 
@@ -192,8 +190,10 @@ func octets(n int) []byte {
 	return b
 }
 
-// A scriptLLP records the segments that it is given.
+// A scriptLLP records the segments that it is given. It has no more methods than streams and senders call.
 type scriptLLP struct {
+	transport.LLP
+
 	mulpdu   int
 	digest   bool
 	capacity int // segments per batch, 0: unlimited
@@ -217,21 +217,12 @@ func (l *scriptLLP) Append(head []byte, payload [][]byte, stage bool) bool {
 	return true
 }
 
-func (l *scriptLLP) Flush(bool) error                               { l.batch = 0; return nil }
-func (l *scriptLLP) Stage()                                         {}
-func (l *scriptLLP) Receive(transport.Placer, transport.Wait) error { return io.EOF }
-func (l *scriptLLP) Discard() error                                 { return io.EOF }
-func (l *scriptLLP) Arm(func()) bool                                { return false }
-func (l *scriptLLP) Disarm()                                        {}
-func (l *scriptLLP) Wake()                                          {}
-func (l *scriptLLP) CloseSend() error                               { l.ended = append(l.ended, "CloseSend"); return nil }
+func (l *scriptLLP) Flush(bool) error { l.batch = 0; return nil }
+func (l *scriptLLP) CloseSend() error { l.ended = append(l.ended, "CloseSend"); return nil }
 
 func (l *scriptLLP) Close() error         { l.ended = append(l.ended, "Close"); return nil }
 func (l *scriptLLP) Abort(error)          { l.ended = append(l.ended, "Abort") }
 func (l *scriptLLP) Caps() transport.Caps { return transport.Caps{Digest: l.digest} }
-func (l *scriptLLP) Path() string         { return "script" }
-func (l *scriptLLP) LocalAddr() net.Addr  { return nil }
-func (l *scriptLLP) RemoteAddr() net.Addr { return nil }
 
 // emit sends all of m, flushing as often as it takes.
 func emit(t *testing.T, s *Sender, l *scriptLLP, m *Message) {

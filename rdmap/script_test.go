@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"testing"
 
@@ -346,8 +344,10 @@ func octets(n int) string {
 	return string(b)
 }
 
-// A scriptLLP records the segments that it is given.
+// A scriptLLP records the segments that it is given. It has no more methods than streams call.
 type scriptLLP struct {
+	transport.LLP
+
 	mulpdu   int
 	capacity int // segments per batch, 0: unlimited
 	discard  bool
@@ -378,17 +378,6 @@ func (l *scriptLLP) Append(head []byte, payload [][]byte, stage bool) bool {
 	return true
 }
 
-func (l *scriptLLP) Flush(bool) error                               { l.batch = 0; return l.flush }
-func (l *scriptLLP) Stage()                                         { l.kept = true }
-func (l *scriptLLP) Receive(transport.Placer, transport.Wait) error { return io.EOF }
-func (l *scriptLLP) Discard() error                                 { return io.EOF }
-func (l *scriptLLP) Arm(func()) bool                                { return false }
-func (l *scriptLLP) Disarm()                                        {}
-func (l *scriptLLP) Wake()                                          {}
-func (l *scriptLLP) CloseSend() error                               { return nil }
-func (l *scriptLLP) Close() error                                   { return nil }
-func (l *scriptLLP) Abort(error)                                    {}
-func (l *scriptLLP) Caps() transport.Caps                           { return transport.Caps{Digest: l.digest} }
-func (l *scriptLLP) Path() string                                   { return "script" }
-func (l *scriptLLP) LocalAddr() net.Addr                            { return nil }
-func (l *scriptLLP) RemoteAddr() net.Addr                           { return nil }
+func (l *scriptLLP) Flush(bool) error     { l.batch = 0; return l.flush }
+func (l *scriptLLP) Stage()               { l.kept = true }
+func (l *scriptLLP) Caps() transport.Caps { return transport.Caps{Digest: l.digest} }
