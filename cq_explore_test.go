@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/qpconn"
 )
 
 // A cqWorld is a CQ, goroutines that wait for one completion each, and what happens to it. Each
@@ -147,20 +149,12 @@ func (w *waitSteps) step(cq *CQ) {
 func (w *waitSteps) looks(cq *CQ) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	signaled := cq.signaled
-	cq.signaled = false
-	switch {
-	case cq.has(w.solicited):
-		var one [1]WC
-		cq.poll(one[:])
-		cq.wakeNext()
+	if n, signaled := cq.take(make([]WC, 1), w.solicited); n > 0 || signaled || cq.closed || w.cancelled {
 		w.at = hasReturned
-	case signaled, cq.closed, w.cancelled:
-		w.at = hasReturned
-	default:
-		w.w = &cqWaiter{cq: cq, solicited: w.solicited, sole: cq.sole, token: make(chan struct{}, 1)}
-		w.over, w.at = false, enlists
+		return
 	}
+	w.w = &cqWaiter{cq: cq, solicited: w.solicited, sole: cq.sole, token: qpconn.NewToken()}
+	w.over, w.at = false, enlists
 }
 
 // state names all that the world can tell apart.

@@ -144,20 +144,15 @@ func (cq *CQ) Signal() {
 	sole.nudge()
 }
 
-// wait implements Wait and WaitSolicited. cq_explore_test.go takes its steps in every order: a new one is added there, too.
+// wait implements Wait and WaitSolicited. cq_explore_test.go takes its steps in every order.
 func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 	if len(dst) == 0 {
 		return 0, fmt.Errorf("iwarp: wait: dst has length 0")
 	}
 	for {
 		cq.mu.Lock()
-		sole, closed, signaled, plan := cq.sole, cq.closed, cq.signaled, cq.waits
-		cq.signaled = false
-		n := 0
-		if cq.has(solicited) {
-			n = cq.poll(dst)
-			cq.wakeNext()
-		}
+		sole, closed, plan := cq.sole, cq.closed, cq.waits
+		n, signaled := cq.take(dst, solicited)
 		cq.mu.Unlock()
 		switch {
 		case n > 0 || signaled:
@@ -179,6 +174,16 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 		conn.Wait(ctx, w, plan)
 		w.spare()
 	}
+}
+
+// take takes what Wait returns: completions, and the call of Signal. mu is held.
+func (cq *CQ) take(dst []WC, solicited bool) (n int, signaled bool) {
+	signaled, cq.signaled = cq.signaled, false
+	if cq.has(solicited) {
+		n = cq.poll(dst)
+		cq.wakeNext()
+	}
+	return n, signaled
 }
 
 // has reports whether Wait, or WaitSolicited, has something to return. On a closed CQ that is
