@@ -14,6 +14,7 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/internal/raceorder"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -180,12 +181,13 @@ type stream struct {
 func newProgram(t *testing.T, backing *commit.Buffer, streams int) *program {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
-	target, requester := openRNIC(t), openRNIC(t)
-	mr, err := target.pd.RegisterBuffer(backing, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, &iwarp.MROptions{Durable: backing})
+	target, targetPD := rnictest.Open(t, nil)
+	requester, requesterPD := rnictest.Open(t, nil)
+	mr, err := targetPD.RegisterBuffer(backing, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, &iwarp.MROptions{Durable: backing})
 	require.NoError(t, err)
-	sink, err := requester.pd.RegisterMR(make([]byte, 1), stag.LocalWrite, nil)
+	sink, err := requesterPD.RegisterMR(make([]byte, 1), stag.LocalWrite, nil)
 	require.NoError(t, err)
-	l, err := target.rnic.Listen(ctx, "pipe", "", nil)
+	l, err := target.Listen(ctx, "pipe", "", nil)
 	require.NoError(t, err)
 	size := int(backing.Size())
 	p := &program{T: t, ledger: newLedger(size)}
@@ -194,30 +196,16 @@ func newProgram(t *testing.T, backing *commit.Buffer, streams int) *program {
 		go func() {
 			cr, err := l.Accept(ctx)
 			if err == nil {
-				_, err = cr.Accept(ctx, &iwarp.QPConfig{PD: target.pd, Commit: &iwarp.CommitOptions{}})
+				_, err = cr.Accept(ctx, &iwarp.QPConfig{PD: targetPD, Commit: &iwarp.CommitOptions{}})
 			}
 			accepted <- err
 		}()
-		qp, err := requester.rnic.Dial(ctx, "pipe", l.Addr().String(), &iwarp.QPConfig{PD: requester.pd, Commit: &iwarp.CommitOptions{}})
+		qp, err := requester.Dial(ctx, "pipe", l.Addr().String(), &iwarp.QPConfig{PD: requesterPD, Commit: &iwarp.CommitOptions{}})
 		require.NoError(t, err)
 		require.NoError(t, <-accepted)
 		p.streams = append(p.streams, &stream{program: p, index: i, qp: qp, peer: mr.Advertise(0, size), sink: sink})
 	}
 	return p
-}
-
-type opened struct {
-	rnic *iwarp.RNIC
-	pd   *iwarp.PD
-}
-
-func openRNIC(t *testing.T) opened {
-	r, err := iwarp.Open(nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	pd, err := r.AllocPD()
-	require.NoError(t, err)
-	return opened{r, pd}
 }
 
 func (p *program) run(disk *simulator, crashes int) {

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"context"
 	"maps"
 	"reflect"
 	"slices"
@@ -17,55 +16,18 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
 	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 	"github.com/goiwarp/iwarp/rma"
 	"github.com/goiwarp/iwarp/solicit"
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// openRNIC opens an RNIC that ends with the test.
-func openRNIC(t testing.TB, cfg *iwarp.Config) (*iwarp.RNIC, *iwarp.PD) {
-	t.Helper()
-	r, err := iwarp.Open(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	pd, err := r.AllocPD()
-	require.NoError(t, err)
-	return r, pd
-}
-
-// pairs connects n clients of the first RNIC with the second, and returns the clients.
-func pairs(t testing.TB, n int, client, server *iwarp.RNIC, cpd, spd *iwarp.PD) []*iwarp.QP {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	l, err := server.Listen(ctx, "pipe", "", nil)
-	require.NoError(t, err)
-	defer l.Close()
-	accepted := make(chan error, 1)
-	go func() {
-		for range n {
-			cr, err := l.Accept(ctx)
-			if err == nil {
-				_, err = cr.Accept(ctx, &iwarp.QPConfig{PD: spd})
-			}
-			accepted <- err
-		}
-	}()
-	qps := make([]*iwarp.QP, n)
-	for i := range qps {
-		qps[i], err = client.Dial(ctx, "pipe", l.Addr().String(), &iwarp.QPConfig{PD: cpd})
-		require.NoError(t, err)
-		require.NoError(t, <-accepted)
-	}
-	return qps
-}
-
 // TestCollectorTellsWhatRNICsCount, each family of counters from a connection that was used.
 func TestCollectorTellsWhatRNICsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, cpd := openRNIC(t, &iwarp.Config{Latency: true})
-		server, spd := openRNIC(t, nil)
-		qp := pairs(t, 1, client, server, cpd, spd)[0]
+		client, cpd := rnictest.Open(t, &iwarp.Config{Latency: true})
+		server, spd := rnictest.Open(t, nil)
+		qp := rnictest.Pairs(t, 1, client, server, cpd, spd)[0]
 		mr, err := spd.RegisterMR(make([]byte, 100), stag.LocalWrite|stag.RemoteRead, nil)
 		require.NoError(t, err)
 		_, err = qp.Remote(mr.Advertise(0, 100)).ReadAt(make([]byte, 100), 0)
@@ -245,12 +207,12 @@ func TestCodesThatAPeerInventsAreOther(t *testing.T) {
 // addresses is in it.
 func TestConnectionsAddNoSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, cpd := openRNIC(t, nil)
-		server, spd := openRNIC(t, nil)
+		client, cpd := rnictest.Open(t, nil)
+		server, spd := rnictest.Open(t, nil)
 		c := NewCollector(client, server)
-		pairs(t, 1, client, server, cpd, spd)
+		rnictest.Pairs(t, 1, client, server, cpd, spd)
 		few := gather(t, c)
-		qps := pairs(t, 99, client, server, cpd, spd)
+		qps := rnictest.Pairs(t, 99, client, server, cpd, spd)
 		many := gather(t, c)
 		require.Len(t, many, len(few))
 		require.Equal(t, 100.0, many["iwarp_qps path=pipe rnic=1"])
@@ -267,7 +229,7 @@ func TestWhatIsAddedHasItsName(t *testing.T) {
 	c.AddSolicitor("reads", s)
 	c.AddSolicitor("reads", iwarp.NewSolicitor(solicit.Config{Fixed: 2 << 20}))
 	c.AddBacking("log", backing(5))
-	r, pd := openRNIC(t, nil)
+	r, pd := rnictest.Open(t, nil)
 	cq, err := r.CreateCQ(30)
 	require.NoError(t, err)
 	srq, err := pd.CreateSRQ(40)
@@ -288,7 +250,7 @@ func TestWhatIsAddedHasItsName(t *testing.T) {
 // TestWhatIsRemovedIsReplaced: what is added with the name then is told of, and what was removed is not kept.
 func TestWhatIsRemovedIsReplaced(t *testing.T) {
 	c := NewCollector()
-	r, _ := openRNIC(t, nil)
+	r, _ := rnictest.Open(t, nil)
 	ended, err := r.CreateCQ(10)
 	require.NoError(t, err)
 	require.NoError(t, ended.Close())
@@ -368,8 +330,8 @@ func TestStatsOfWhatIsAdded(t *testing.T) {
 
 // TestNamesFollowTheConventions of Prometheus.
 func TestNamesFollowTheConventions(t *testing.T) {
-	client, cpd := openRNIC(t, nil)
-	pairs(t, 1, client, client, cpd, cpd)
+	client, cpd := rnictest.Open(t, nil)
+	rnictest.Pairs(t, 1, client, client, cpd, cpd)
 	c := NewCollector(client)
 	c.add("test", "", nil, func(o *out, _ string) {
 		o.auth("a", cm.Stats{})
@@ -395,8 +357,8 @@ func TestNamesFollowTheConventions(t *testing.T) {
 
 // BenchmarkScrape scrapes 10,000 queue pairs.
 func BenchmarkScrape(b *testing.B) {
-	r, pd := openRNIC(b, &iwarp.Config{Latency: true})
-	pairs(b, 5000, r, r, pd, pd)
+	r, pd := rnictest.Open(b, &iwarp.Config{Latency: true})
+	rnictest.Pairs(b, 5000, r, r, pd, pd)
 	registry := prometheus.NewRegistry()
 	require.NoError(b, registry.Register(NewCollector(r)))
 	for b.Loop() {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 )
 
 // request asks a Handler that listens at local for a path.
@@ -41,8 +42,8 @@ func state(t testing.TB, h http.Handler) *State {
 // TestRNICsComeAndGo, and none has the ID of another.
 func TestRNICsComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, _ := openRNIC(t, nil)
-		b, _ := openRNIC(t, nil)
+		a, _ := rnictest.Open(t, nil)
+		b, _ := rnictest.Open(t, nil)
 		h := NewHandler()
 		require.Empty(t, state(t, h).RNICs)
 		h.Add(a)
@@ -122,8 +123,8 @@ func TestOnlyReading(t *testing.T) {
 
 // BenchmarkState asks 10,000 queue pairs, which takes what an answer costs that is not fresh.
 func BenchmarkState(b *testing.B) {
-	r, pd := openRNIC(b, &iwarp.Config{Latency: true})
-	pairs(b, 5000, r, r, pd, pd)
+	r, pd := rnictest.Open(b, &iwarp.Config{Latency: true})
+	rnictest.Pairs(b, 5000, r, r, pd, pd)
 	h := NewHandler(r)
 	for _, path := range []string{"/state.json", "/page.json"} {
 		b.Run(path[1:], func(b *testing.B) {
@@ -141,8 +142,8 @@ func BenchmarkState(b *testing.B) {
 // TestStateAllocatesFewTimes for each connection: most of it are the texts of addresses.
 func TestStateAllocatesFewTimes(t *testing.T) {
 	const n = 100
-	r, pd := openRNIC(t, nil)
-	pairs(t, n/2, r, r, pd, pd)
+	r, pd := rnictest.Open(t, nil)
+	rnictest.Pairs(t, n/2, r, r, pd, pd)
 	h := NewHandler(r)
 	allocs := testing.AllocsPerRun(20, func() {
 		h.drop()

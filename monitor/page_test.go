@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 )
 
 // TestFilesOfThePage have the type that a browser needs, wherever they are mounted.
@@ -40,10 +41,10 @@ func asked(t *testing.T, h http.Handler, query string) *page {
 // TestPageHasWhatTheQueryAsksFor: rates come with the second answer, and the table in its order.
 func TestPageHasWhatTheQueryAsksFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, cpd := openRNIC(t, nil)
-		server, spd := openRNIC(t, nil)
+		client, cpd := rnictest.Open(t, nil)
+		server, spd := rnictest.Open(t, nil)
 		h := NewHandler(server)
-		qps := pairs(t, 3, client, server, cpd, spd)
+		qps := rnictest.Pairs(t, 3, client, server, cpd, spd)
 		p := asked(t, h, "")
 		require.Nil(t, p.Point)
 		require.Equal(t, "", p.Tiles[0].Value)

@@ -16,6 +16,7 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
 	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -89,10 +90,10 @@ func TestReadersLeaveOutWhatTheyDoNotKnow(t *testing.T) {
 // TestStateHasWhatQPsCount, those that are there, and keeps their IDs.
 func TestStateHasWhatQPsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, cpd := openRNIC(t, &iwarp.Config{Latency: true})
-		server, spd := openRNIC(t, nil)
+		client, cpd := rnictest.Open(t, &iwarp.Config{Latency: true})
+		server, spd := rnictest.Open(t, nil)
 		h := NewHandler(client, server)
-		qps := pairs(t, 2, client, server, cpd, spd)
+		qps := rnictest.Pairs(t, 2, client, server, cpd, spd)
 		mr, err := spd.RegisterMR(make([]byte, 100), stag.LocalWrite|stag.RemoteRead, nil)
 		require.NoError(t, err)
 		_, err = qps[1].Remote(mr.Advertise(0, 100)).ReadAt(make([]byte, 100), 0)
@@ -120,7 +121,7 @@ func TestStateHasWhatQPsCount(t *testing.T) {
 		require.Nil(t, used.Peer)
 
 		require.NoError(t, qps[0].Close())
-		newcomer := pairs(t, 1, client, server, cpd, spd)[0]
+		newcomer := rnictest.Pairs(t, 1, client, server, cpd, spd)[0]
 		time.Sleep(freshness)
 		second := state(t, h)
 		require.Greater(t, second.Uptime, first.Uptime)
@@ -156,8 +157,8 @@ func auths(t *testing.T) (server, client iwarp.Authenticator) {
 
 // TestStateNamesThePeer that was authenticated, and has what the kernel tells of its connection.
 func TestStateNamesThePeer(t *testing.T) {
-	client, cpd := openRNIC(t, nil)
-	server, spd := openRNIC(t, nil)
+	client, cpd := rnictest.Open(t, nil)
+	server, spd := rnictest.Open(t, nil)
 	serverAuth, clientAuth := auths(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

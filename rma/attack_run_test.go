@@ -16,6 +16,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 	"github.com/goiwarp/iwarp/solicit"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -63,7 +64,7 @@ func newAttackRun(t testing.TB, network string, both bool, seed uint64) *attackR
 	f := &attackRun{TB: t, network: network, seed: seed, source: source, attacker: &attacker{Rand: rand.New(source)}, counts: make(map[string]map[string]int)}
 	var pds [2]*iwarp.PD
 	for i := range f.rnics {
-		f.rnics[i], pds[i] = open(t, new(iwarp.Config))
+		f.rnics[i], pds[i] = rnictest.Open(t, new(iwarp.Config))
 	}
 	f.clientAuth, f.serverAuth = testAuths(t)
 	f.cfg = ClientConfig{PD: pds[0], OpTimeout: 30 * time.Millisecond, Dispatch: [2]time.Duration{-1, -1}, HelloTimeout: 50 * time.Millisecond, MaxSlots: 2 * runOps}

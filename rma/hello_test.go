@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 	"github.com/goiwarp/iwarp/regionkey"
 	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
@@ -236,7 +237,7 @@ func TestConnectionThatHasEndedTellsWhy(t *testing.T) {
 
 // TestConfigurationsAreChecked: an error names the field.
 func TestConfigurationsAreChecked(t *testing.T) {
-	_, pd := open(t, nil)
+	_, pd := rnictest.Open(t, nil)
 	for field, c := range map[string]ServerConfig{
 		"PD":          {},
 		"MaxOp":       {PD: pd, MaxOp: 511},
@@ -276,7 +277,7 @@ func TestConfigurationsAreChecked(t *testing.T) {
 
 // TestPrepareChecksDepths: those of others would overflow, or not be enough.
 func TestPrepareChecksDepths(t *testing.T) {
-	rnic, _ := open(t, nil)
+	rnic, _ := rnictest.Open(t, nil)
 	for _, c := range [][2]int{{-1, 64}, {64, -1}, {maxDepth + 1, 0}, {0, math.MaxInt/6 + 1}, {0, math.MaxInt}} {
 		var cfg iwarp.QPConfig
 		require.ErrorContains(t, Prepare(rnic, &cfg, c[0], c[1]), "the depth for Prepare is")

@@ -14,6 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/cm"
 	"github.com/goiwarp/iwarp/internal/damage"
 	"github.com/goiwarp/iwarp/internal/octettest"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 )
 
 var octets = octettest.Counting
@@ -69,16 +70,6 @@ type pair struct {
 	stop   context.CancelFunc
 }
 
-func open(t testing.TB, cfg *iwarp.Config) (*iwarp.RNIC, *iwarp.PD) {
-	t.Helper()
-	rnic, err := iwarp.Open(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, rnic.Close(), "the RNIC closes") })
-	pd, err := rnic.AllocPD()
-	require.NoError(t, err)
-	return rnic, pd
-}
-
 // qpConfig is the configuration of a QP for rma.
 func qpConfig(t testing.TB, rnic *iwarp.RNIC, pd *iwarp.PD, own, peer int) iwarp.QPConfig {
 	t.Helper()
@@ -115,7 +106,7 @@ func newPair(t testing.TB, p plan) *pair {
 		if p.sockets != nil {
 			cfg.ListenPacket = p.sockets.Listen(i)
 		}
-		w.rnics[i], pds[i] = open(t, &cfg)
+		w.rnics[i], pds[i] = rnictest.Open(t, &cfg)
 	}
 	w.plan.client.PD, w.plan.server.PD = pds[0], pds[1]
 	w.server = NewServer(&w.plan.server)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 	"github.com/goiwarp/iwarp/regionkey"
 	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
@@ -442,7 +443,7 @@ func TestPeersDoNotSuppressOwnRekeys(t *testing.T) {
 
 // TestServerRegister tells what cannot be.
 func TestServerRegister(t *testing.T) {
-	_, pd := open(t, nil)
+	_, pd := rnictest.Open(t, nil)
 	s := NewServer(&ServerConfig{PD: pd, MaxRegions: 2})
 	register := func(id uint64, b iwarp.Buffer, o *RegionOptions) error {
 		_, err := s.Register(id, b, o)

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -86,11 +87,7 @@ type side struct {
 
 func newSide(t testing.TB, access stag.Access) *side {
 	t.Helper()
-	r, err := iwarp.Open(nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	pd, err := r.AllocPD()
-	require.NoError(t, err)
+	r, pd := rnictest.Open(t, nil)
 	mr, err := pd.RegisterMR(make([]byte, 4096), access, nil)
 	require.NoError(t, err)
 	return &side{r, pd, mr}

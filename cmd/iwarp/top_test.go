@@ -11,6 +11,7 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/exporter"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -18,12 +19,8 @@ import (
 // gone ends the page.
 func writing(t *testing.T) (page string, listener *iwarp.Listener, gone func()) {
 	ctx := t.Context()
-	rnic, err := iwarp.Open(&iwarp.Config{Latency: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, rnic.Close()) })
-	pd, err := rnic.AllocPD()
-	require.NoError(t, err)
-	listener, err = rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
+	rnic, pd := rnictest.Open(t, &iwarp.Config{Latency: true})
+	listener, err := rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
 	require.NoError(t, err)
 	accepted := make(chan error, 1)
 	go func() {

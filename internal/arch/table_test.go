@@ -70,21 +70,21 @@ var table = map[string]rule{
 	// It exports what is counted: the one package that knows Prometheus, besides programs.
 	"metrics": {
 		ours:  []string{".", "cm", "counters", "rma", "solicit", "internal/equal"},
-		tests: []string{"stag"},
+		tests: []string{"stag", "internal/rnictest"},
 		third: []string{"github.com/prometheus/client_golang"},
 	},
 
 	// It makes spans of what the verbs do: the one package that knows OpenTelemetry.
 	"tracing": {
 		ours:  []string{".", "commit", "rma", "stag", "transport", "internal/setup"},
-		tests: []string{"cm", "counters", "internal/selfsigned", "internal/wiretest"},
+		tests: []string{"cm", "counters", "internal/rnictest", "internal/selfsigned", "internal/wiretest"},
 		third: []string{"go.opentelemetry.io/otel"},
 	},
 
 	// It shows what is counted, to browsers and to iwarp top: the one package with a handler of HTTP, besides programs.
 	"monitor": {
 		ours:  []string{".", "counters", "transport", "internal/rebinding", "internal/units"},
-		tests: []string{"cm", "stag"},
+		tests: []string{"cm", "stag", "internal/rnictest"},
 	},
 
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
@@ -156,6 +156,8 @@ var table = map[string]rule{
 	"internal/sealtest":   {ours: []string{"transport"}},
 	// It receives from LLPs in tests.
 	"internal/placertest": {ours: []string{"transport"}},
+	// It opens RNICs for tests of what stands on the verbs.
+	"internal/rnictest": {ours: []string{"."}, third: []string{"github.com/stretchr/testify"}},
 	// It runs a test in a process of its own.
 	"internal/testproc": {third: []string{"github.com/stretchr/testify"}},
 	// Its tests make its calls fail.
@@ -194,7 +196,7 @@ var table = map[string]rule{
 }
 
 // testOnly are the packages that only test files may import.
-var testOnly = []string{"internal/litmus", "internal/octettest", "internal/placertest", "internal/recordpipe", "internal/sealtest", "internal/sysfail", "internal/testproc", "internal/wiretest", "rpcrdma/internal/captures"}
+var testOnly = []string{"internal/litmus", "internal/octettest", "internal/placertest", "internal/recordpipe", "internal/rnictest", "internal/sealtest", "internal/sysfail", "internal/testproc", "internal/wiretest", "rpcrdma/internal/captures"}
 
 // programs may import anything of ours above internal, and heavy libraries.
 var programs = []string{"cmd", "examples", "interop"}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -31,11 +32,7 @@ type host struct {
 }
 
 func newHost(t testing.TB, addr string) *host {
-	rnic, err := iwarp.Open(nil)
-	require.NoError(t, err)
-	pd, err := rnic.AllocPD()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, rnic.Close()) })
+	rnic, pd := rnictest.Open(t, nil)
 	return &host{t: t, rnic: rnic, pd: pd, addr: addr, nqn: hostNQN, subsystem: storage}
 }
 

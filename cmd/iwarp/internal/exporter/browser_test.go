@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/rnictest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -113,17 +114,8 @@ type fabric struct {
 func newFabric(t *testing.T) *fabric {
 	t.Helper()
 	f := &fabric{t: t, accepted: make(chan error)}
-	for _, side := range []struct {
-		rnic **iwarp.RNIC
-		pd   **iwarp.PD
-	}{{&f.client, &f.cpd}, {&f.server, &f.spd}} {
-		r, err := iwarp.Open(&iwarp.Config{Latency: true})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, r.Close()) })
-		*side.rnic = r
-		*side.pd, err = r.AllocPD()
-		require.NoError(t, err)
-	}
+	f.client, f.cpd = rnictest.Open(t, &iwarp.Config{Latency: true})
+	f.server, f.spd = rnictest.Open(t, &iwarp.Config{Latency: true})
 	var err error
 	f.l, err = f.server.Listen(t.Context(), "pipe", "", nil)
 	require.NoError(t, err)
