@@ -28,17 +28,7 @@ type pair struct {
 // call makes a Client that is connected to a Conn.
 func (h *host) call(cfg *ClientConfig) *pair {
 	h.Helper()
-	accepted := make(chan *Conn, 1)
-	go func() {
-		defer close(accepted)
-		cr, err := h.l.Accept(within(h.TB))
-		if err != nil {
-			return
-		}
-		if c, err := Accept(within(h.TB), cr, &h.cfg); err == nil {
-			accepted <- c
-		}
-	}()
+	accepted := h.accepts()
 	c, err := Dial(within(h.TB), h.client, h.l.Addr().Network(), h.l.Addr().String(), cfg)
 	require.NoError(h, err)
 	p := &pair{TB: h.TB, client: c, conn: <-accepted}

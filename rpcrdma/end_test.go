@@ -117,19 +117,25 @@ func TestRPR_21_CloseSendsWhatWaitsForTheSendQueue(t *testing.T) {
 		closed := make(chan error, 1)
 		go func() { closed <- c.conn.Close() }()
 		synctest.Wait()
-		for i := range calls {
-			require.NoError(t, c.qp.PostRecv(c.receive(i)))
-		}
-		var wcs [1]iwarp.WC
-		for i := range calls {
-			_, err := c.qp.RecvCQ().Wait(within(t), wcs[:])
-			require.NoError(t, err)
-			require.NoError(t, wcs[0].Err(), "reply %d", i)
-		}
-		require.NoError(t, c.qp.Close())
+		c.takesRepliesAndCloses(calls)
 		require.NoError(t, <-closed)
 		c.conn.nothingLeft(t)
 	})
+}
+
+// takesRepliesAndCloses takes the replies that wait for receives, and ends the connection.
+func (c *client) takesRepliesAndCloses(replies int) {
+	c.Helper()
+	for i := range replies {
+		require.NoError(c, c.qp.PostRecv(c.receive(i)))
+	}
+	var wcs [1]iwarp.WC
+	for i := range replies {
+		_, err := c.qp.RecvCQ().Wait(within(c), wcs[:])
+		require.NoError(c, err)
+		require.NoError(c, wcs[0].Err(), "reply %d", i)
+	}
+	require.NoError(c, c.qp.Close())
 }
 
 // TestRPR_14_NoRegionForAReply: the RNIC has none left. The call cannot be answered, so the connection ends, and the client repeats it; one
@@ -276,16 +282,7 @@ func TestRPR_21_CloseWaitsForAClientThatIsSlow(t *testing.T) {
 		closed := make(chan error, 1)
 		go func() { closed <- c.conn.Close() }()
 		time.Sleep(20 * time.Second)
-		for i := range calls {
-			require.NoError(t, c.qp.PostRecv(c.receive(i)))
-		}
-		var wcs [1]iwarp.WC
-		for i := range calls {
-			_, err := c.qp.RecvCQ().Wait(within(t), wcs[:])
-			require.NoError(t, err)
-			require.NoError(t, wcs[0].Err(), "reply %d", i)
-		}
-		require.NoError(t, c.qp.Close())
+		c.takesRepliesAndCloses(calls)
 		require.NoError(t, <-closed)
 		c.conn.nothingLeft(t)
 	})

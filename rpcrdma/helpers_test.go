@@ -142,9 +142,8 @@ func (c *client) register(b []byte, access stag.Access) *iwarp.MR {
 	return mr
 }
 
-// connect makes a Conn, and its client.
-func (h *host) connect(private []byte, change ...func(*iwarp.QPConfig)) *client {
-	h.Helper()
+// accepts makes a Conn of the next client. It closes the channel where that fails.
+func (h *host) accepts() <-chan *Conn {
 	accepted := make(chan *Conn, 1)
 	go func() {
 		defer close(accepted)
@@ -156,6 +155,13 @@ func (h *host) connect(private []byte, change ...func(*iwarp.QPConfig)) *client 
 			accepted <- c
 		}
 	}()
+	return accepted
+}
+
+// connect makes a Conn, and its client.
+func (h *host) connect(private []byte, change ...func(*iwarp.QPConfig)) *client {
+	h.Helper()
+	accepted := h.accepts()
 	c, err := h.dial(private, change...)
 	require.NoError(h, err)
 	c.conn = <-accepted
