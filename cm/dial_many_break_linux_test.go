@@ -16,20 +16,9 @@ func TestCM_48_49_ABreakAmongDeadTargets(t *testing.T) {
 	const most = 500
 	h := listens(t, "tcp", "127.0.0.1:0", 0)
 	client := newEnd(t, iwarp.Limits{})
-	targets := func(yield func(Target) bool) {
-		for i := range 1000 {
-			target := localTCP(h)
-			if i%10 == 0 {
-				target.Addr = "127.0.0.1:1"
-			}
-			if !yield(target) {
-				return
-			}
-		}
-	}
 	before, goroutines := descriptors(t), runtime.NumGoroutine()
 	established, failed := 0, 0
-	for _, r := range DialMany(t.Context(), targets, &Options{RNIC: client.rnic, QP: client.config(), Ordered: true}) {
+	for _, r := range DialMany(t.Context(), tenthDead(h), &Options{RNIC: client.rnic, QP: client.config(), Ordered: true}) {
 		if r.Err == nil {
 			require.NoError(t, r.QP.Abort())
 			established++

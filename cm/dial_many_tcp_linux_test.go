@@ -2,6 +2,7 @@ package cm
 
 import (
 	"context"
+	"iter"
 	"os"
 	"slices"
 	"testing"
@@ -26,12 +27,9 @@ func waitsForDescriptors(t *testing.T, n int) {
 	require.Eventually(t, func() bool { return descriptors(t) <= n }, 30*time.Second, 5*time.Millisecond, "a descriptor is left")
 }
 
-// TestCM_48_TenPercentOfAThousandAreDead, over real sockets.
-func TestCM_48_TenPercentOfAThousandAreDead(t *testing.T) {
-	h := listens(t, "tcp", "127.0.0.1:0", 0)
-	client := newEnd(t, iwarp.Limits{})
-	before := descriptors(t)
-	targets := func(yield func(Target) bool) {
+// tenthDead yields h a thousand times, but that each tenth target is dead.
+func tenthDead(h *host) iter.Seq[Target] {
+	return func(yield func(Target) bool) {
 		for i := range 1000 {
 			target := localTCP(h)
 			if i%10 == 0 {
@@ -42,7 +40,14 @@ func TestCM_48_TenPercentOfAThousandAreDead(t *testing.T) {
 			}
 		}
 	}
-	_, all := collect(t, DialMany(t.Context(), targets, &Options{RNIC: client.rnic, QP: client.config()}))
+}
+
+// TestCM_48_TenPercentOfAThousandAreDead, over real sockets.
+func TestCM_48_TenPercentOfAThousandAreDead(t *testing.T) {
+	h := listens(t, "tcp", "127.0.0.1:0", 0)
+	client := newEnd(t, iwarp.Limits{})
+	before := descriptors(t)
+	_, all := collect(t, DialMany(t.Context(), tenthDead(h), &Options{RNIC: client.rnic, QP: client.config()}))
 	require.Len(t, all, 1000)
 	require.Equal(t, 100, countFailed(all))
 	client.waitsUntilIdle()
