@@ -212,6 +212,23 @@ func wantFirstBadCRC(t *testing.T, from, to *Conn, checked bool) {
 	require.Equal(t, [][]byte{octets(20)}, p.ulpdus)
 }
 
+// exchangeMarked exchanges one FPDU each way, straight after the Reply.
+func exchangeMarked(t *testing.T, p *peer, set func() result) {
+	t.Helper()
+	ref := reference{markers: true, crc: true}
+	p.send(ref.stream(octets(700)))
+	r := set()
+	require.NoError(t, r.err)
+	c := &collector{}
+	c.stop = func() bool { return len(c.ulpdus) == 1 }
+	require.NoError(t, placertest.Receive(r.conn, c), "the frames do not count toward the Markers received")
+	require.Equal(t, [][]byte{octets(700)}, c.ulpdus)
+	require.True(t, r.conn.Append(octets(700), nil, true))
+	require.NoError(t, r.conn.Flush(true))
+	ref = reference{markers: true, crc: true}
+	p.want("the frames do not count toward the Markers sent", ref.stream(octets(700)))
+}
+
 func TestMPA_47_48_49_BothDirectionsBeginAfterTheFrames(t *testing.T) {
 	private := strings.Repeat("x", 248)
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
@@ -223,18 +240,7 @@ func TestMPA_47_48_49_BothDirectionsBeginAfterTheFrames(t *testing.T) {
 		p.want("the Request, without CRC or Markers", request.AppendRequest(nil))
 		reply := Frame{Markers: true, CRC: true, Enhanced: true, Revision: 2, PrivateData: unhex("80018001")}
 		p.send(reply.AppendReply(nil))
-		ref := reference{markers: true, crc: true}
-		p.send(ref.stream(octets(700))) // straight after the Reply
-		r := connected()
-		require.NoError(t, r.err)
-		c := &collector{}
-		c.stop = func() bool { return len(c.ulpdus) == 1 }
-		require.NoError(t, placertest.Receive(r.conn, c), "the frames do not count toward the Markers received")
-		require.Equal(t, [][]byte{octets(700)}, c.ulpdus)
-		require.True(t, r.conn.Append(octets(700), nil, true))
-		require.NoError(t, r.conn.Flush(true))
-		ref = reference{markers: true, crc: true}
-		p.want("the frames do not count toward the Markers sent", ref.stream(octets(700)))
+		exchangeMarked(t, p, connected)
 	})
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) { // the other side
 		accepted := accept(t.Context(), s, Options{Markers: true}, 1, 1, private)
@@ -245,18 +251,7 @@ func TestMPA_47_48_49_BothDirectionsBeginAfterTheFrames(t *testing.T) {
 			PrivateData: append(unhex("80018001"), private...),
 		}
 		p.want("the Reply, without CRC or Markers", reply.AppendReply(nil))
-		ref := reference{markers: true, crc: true}
-		p.send(ref.stream(octets(700)))
-		r := accepted()
-		require.NoError(t, r.err)
-		c := &collector{}
-		c.stop = func() bool { return len(c.ulpdus) == 1 }
-		require.NoError(t, placertest.Receive(r.conn, c), "the frames do not count toward the Markers received")
-		require.Equal(t, [][]byte{octets(700)}, c.ulpdus)
-		require.True(t, r.conn.Append(octets(700), nil, true))
-		require.NoError(t, r.conn.Flush(true))
-		ref = reference{markers: true, crc: true}
-		p.want("the frames do not count toward the Markers sent", ref.stream(octets(700)))
+		exchangeMarked(t, p, accepted)
 	})
 }
 
