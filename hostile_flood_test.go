@@ -39,19 +39,7 @@ func smallTCP(t *testing.T) (a, b *net.TCPConn) {
 func TestRDMAP_37_110_111_BothSidesFloodReads(t *testing.T) {
 	ctx := testContext(t)
 	client, server := newSide(t, nil), newSide(t, nil)
-	a, b := smallTCP(t)
-	accepted := make(chan error, 1)
-	go func() {
-		cr, err := server.rnic.Server(ctx, b, nil)
-		if err == nil {
-			server.qp, err = cr.Accept(ctx, &iwarp.QPConfig{PD: server.pd})
-		}
-		accepted <- err
-	}()
-	var err error
-	client.qp, err = client.rnic.Client(ctx, a, &iwarp.QPConfig{PD: client.pd})
-	require.NoError(t, err)
-	require.NoError(t, <-accepted)
+	client.over(server, func() (a, b net.Conn) { return smallTCP(t) })
 
 	const reads, size = 48, 100_000
 	floods := []*flood{newFlood(client, server, reads, size), newFlood(server, client, reads, size)}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -28,17 +27,7 @@ func TestConnectionOfMultipathTCP(t *testing.T) {
 		t.Skip("the kernel has no Multipath TCP, or does not use it (net.mptcp.enabled)")
 	}
 	client, server := newSide(t, nil), newSide(t, nil)
-	accepted := make(chan error, 1)
-	go func() {
-		cr, err := server.rnic.Server(ctx, b, nil)
-		if err == nil {
-			server.qp, err = cr.Accept(ctx, &iwarp.QPConfig{PD: server.pd})
-		}
-		accepted <- err
-	}()
-	client.qp, err = client.rnic.Client(ctx, a, &iwarp.QPConfig{PD: client.pd})
-	require.NoError(t, err)
-	require.NoError(t, <-accepted)
+	client.over(server, func() (net.Conn, net.Conn) { return a, b })
 	const n = 1 << 20
 	from, src := client.register(n, stag.LocalWrite, nil)
 	to, dst := server.register(n, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
