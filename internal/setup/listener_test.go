@@ -56,13 +56,7 @@ func TestMPA_77_OneTimerForTheWholeRequest(t *testing.T) {
 		l := listens(t, m, ListenConfig{SetupTimeout: 2 * time.Second})
 		start := time.Now()
 		p := calls(t, l, nil)
-		octets := request(plain)
-		for i := 0; ; i++ { // one octet every 300 ms would take 6 s
-			if _, err := p.c.Write(octets[i : i+1]); err != nil {
-				break
-			}
-			time.Sleep(300 * time.Millisecond)
-		}
+		p.dribblesRequest()
 		synctest.Wait()
 		require.Less(t, time.Since(start), 2*time.Second+301*time.Millisecond, "octets that trickle in do not extend it")
 		require.Zero(t, m.Pending())

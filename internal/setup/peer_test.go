@@ -89,6 +89,17 @@ type peer struct {
 	c net.Conn
 }
 
+// dribblesRequest sends an octet of a Request every 300 ms until that fails. The whole of it would take 6 s.
+func (p *peer) dribblesRequest() {
+	octets := request(plain)
+	for i := 0; ; i++ {
+		if _, err := p.c.Write(octets[i : i+1]); err != nil {
+			return
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+}
+
 const (
 	requestKey = "MPA ID Req Frame"
 	replyKey   = "MPA ID Rep Frame"

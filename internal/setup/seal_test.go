@@ -198,13 +198,7 @@ func TestCM_41_DribbledRequestCostsNoSealer(t *testing.T) {
 		l := listens(t, m, ListenConfig{SetupTimeout: 2 * time.Second, Seal: s.seal})
 		start := time.Now()
 		p := calls(t, l, nil)
-		octets := request(plain)
-		for i := 0; ; i++ {
-			if _, err := p.c.Write(octets[i : i+1]); err != nil {
-				break
-			}
-			time.Sleep(300 * time.Millisecond)
-		}
+		p.dribblesRequest()
 		require.Less(t, time.Since(start), 2*time.Second+301*time.Millisecond)
 		synctest.Wait()
 		require.Empty(t, s.arrivals)
