@@ -13,16 +13,7 @@ const mostFailure = 1.2
 
 // failures holds the latency of what the server refuses against that of a read of smallSize octets, in turn on one
 // connection.
-func (b *bench) failures() error {
-	for _, f := range []func(*stand) error{(*stand).staleEpoch, (*stand).fullQueue} {
-		s := &stand{b: b}
-		err := f(s)
-		if err := errors.Join(err, s.close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (b *bench) failures() error { return b.on((*stand).staleEpoch, (*stand).fullQueue) }
 
 // end connects to a service until close.
 func (s *stand) end(addr string, what *service, slots int) (*end, error) {

@@ -37,6 +37,18 @@ type stand struct {
 
 func (s *stand) close() error { return s.ends.Close() }
 
+// on makes comparisons, each on a stand of its own.
+func (b *bench) on(comparisons ...func(*stand) error) error {
+	for _, f := range comparisons {
+		s := &stand{b: b}
+		err := f(s)
+		if err := errors.Join(err, s.close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // open opens a service until close.
 func (s *stand) open(what *service) (string, error) {
 	a, closed, err := s.b.open(what)
@@ -129,16 +141,7 @@ func (s *stand) tls() (*contest.Contender, error) {
 
 // perCore holds sealed reads against the same without keys, against plain RDMA Reads, and against TLS, by what
 // a second of processor time of both processes moves; and counts their allocations, and those of writes.
-func (b *bench) perCore() error {
-	for _, f := range []func(*stand) error{(*stand).small, (*stand).middle, (*stand).large} {
-		s := &stand{b: b}
-		err := f(s)
-		if err := errors.Join(err, s.close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (b *bench) perCore() error { return b.on((*stand).small, (*stand).middle, (*stand).large) }
 
 // small is about operations of 4 KiB.
 func (s *stand) small() error {

@@ -1,7 +1,6 @@
 package rmaperf
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,16 +17,7 @@ const (
 )
 
 // timeouts holds how long operations take that fail because time runs out against their timers.
-func (b *bench) timeouts() error {
-	for _, f := range []func(*stand) error{(*stand).noAnswer, (*stand).fullWindow} {
-		s := &stand{b: b}
-		err := f(s)
-		if err := errors.Join(err, s.close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (b *bench) timeouts() error { return b.on((*stand).noAnswer, (*stand).fullWindow) }
 
 // heldEnd connects to a server whose region heldRegion does not answer.
 func (s *stand) heldEnd(window int64) (e *end, waits *rma.Handle, answers *rma.Handle, err error) {
