@@ -171,24 +171,21 @@ func (f *file) Walk(names []string) ([]p9.QID, p9.File, error) {
 
 // clone returns a File of the same inode that is not open.
 func (f *file) clone() (*file, error) {
-	var fd int
-	err := f.with(func(own int) (err error) {
-		fd, err = unix.FcntlInt(uintptr(own), unix.F_DUPFD_CLOEXEC, 0)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	c := newFile(fd)
-	c.device = f.device
-	return c, nil
+	return f.derive(func(own int) (int, error) { return unix.FcntlInt(uintptr(own), unix.F_DUPFD_CLOEXEC, 0) })
 }
 
 // child opens an entry of the directory.
 func (f *file) child(name string) (*file, error) {
+	return f.derive(func(dir int) (int, error) {
+		return unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+}
+
+// derive makes a file of the descriptor that open makes of that of f.
+func (f *file) derive(open func(own int) (fd int, err error)) (*file, error) {
 	var fd int
-	err := f.with(func(dir int) (err error) {
-		fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	err := f.with(func(own int) (err error) {
+		fd, err = open(own)
 		return err
 	})
 	if err != nil {
