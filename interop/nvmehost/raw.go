@@ -140,10 +140,10 @@ func (q *queue) withData(ctx context.Context, p []byte, access stag.Access, comm
 }
 
 // ready makes a controller, enables it, and makes its first I/O queue.
-func (r *raw) ready(ctx context.Context) (admin, io *queue, err error) {
+func (r *raw) ready(ctx context.Context) (io *queue, err error) {
 	admin, cntlid, err := r.connect(ctx, 0, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("admin queue: %w", err)
+		return nil, fmt.Errorf("admin queue: %w", err)
 	}
 	enable := capsule.CC{EN: true, IOSQES: 6, IOCQES: 4}
 	for _, set := range []capsule.SQE{
@@ -151,9 +151,9 @@ func (r *raw) ready(ctx context.Context) (admin, io *queue, err error) {
 		capsule.SetFeatures{FID: capsule.FeatureQueues, Value: 0}.SQE(0, capsule.NullSGL()),
 	} {
 		if a, err := admin.do(ctx, set); err != nil || !a.Status.OK() {
-			return nil, nil, fmt.Errorf("enable the controller: %v, %w", a.Status, err)
+			return nil, fmt.Errorf("enable the controller: %v, %w", a.Status, err)
 		}
 	}
 	io, _, err = r.connect(ctx, 1, cntlid)
-	return admin, io, err
+	return io, err
 }

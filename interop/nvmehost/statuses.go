@@ -27,7 +27,7 @@ func statuses(ctx context.Context, j *Job) error {
 		return err
 	}
 	defer r.close()
-	_, io, err := r.ready(ctx)
+	io, err := r.ready(ctx)
 	if err != nil {
 		return err
 	}

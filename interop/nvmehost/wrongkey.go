@@ -46,7 +46,7 @@ func (j *Job) wrong(ctx context.Context, what string, key uint32, off uint64) er
 		return err
 	}
 	defer r.close()
-	_, io, err := r.ready(ctx)
+	io, err := r.ready(ctx)
 	if err != nil {
 		return err
 	}
