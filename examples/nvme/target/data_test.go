@@ -155,7 +155,7 @@ func TestNVME_29_FailedRead(t *testing.T) {
 		w := newWorld(t, "pipe", nil, nil)
 		s := newHost(t, w.addr).connect(2)
 		q := s.io[0]
-		sgl, _ := q.window(make([]byte, lba), stag.LocalWrite|stag.RemoteWrite) // cannot be read
+		sgl := q.window(make([]byte, lba), stag.LocalWrite|stag.RemoteWrite) // cannot be read
 		q.send(rw(capsule.OpWrite, 1, 1, sgl))
 		_, err := q.next()
 		require.Error(t, err)

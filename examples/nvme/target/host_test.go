@@ -181,21 +181,19 @@ func (l *line) ok(sqe capsule.SQE, behind ...byte) answer {
 }
 
 // window registers memory of the host for the target, and describes it.
-func (l *line) window(p []byte, access stag.Access) (capsule.SGL, *iwarp.MR) {
+func (l *line) window(p []byte, access stag.Access) capsule.SGL {
 	mr, err := l.h.pd.RegisterMR(p, access, &iwarp.MROptions{QP: l.qp, BaseTO: 1<<63 | 0x12345000})
 	require.NoError(l.h.t, err)
 	rb := mr.Advertise(0, len(p))
-	return capsule.KeyedSGL(uint32(rb.STag), rb.TO, uint32(len(p)), true), mr
+	return capsule.KeyedSGL(uint32(rb.STag), rb.TO, uint32(len(p)), true)
 }
 
 func (l *line) readable(p []byte) capsule.SGL {
-	s, _ := l.window(p, stag.RemoteRead)
-	return s
+	return l.window(p, stag.RemoteRead)
 }
 
 func (l *line) writable(p []byte) capsule.SGL {
-	s, _ := l.window(p, stag.LocalWrite|stag.RemoteWrite)
-	return s
+	return l.window(p, stag.LocalWrite|stag.RemoteWrite)
 }
 
 // connect sends Connect with keyed data.
