@@ -94,12 +94,9 @@ func refusals(ctx context.Context, q *queue) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.what, err)
 		}
-		if !slices.ContainsFunc(c.want, func(s capsule.Status) bool { return plain(s) == plain(a.Status) }) {
+		if !slices.ContainsFunc(c.want, a.Status.Is) {
 			errs = append(errs, fmt.Errorf("%s: status %v", c.what, a.Status))
 		}
 	}
 	return errors.Join(errs...)
 }
-
-// plain is a status without the bits DNR and More.
-func plain(s capsule.Status) capsule.Status { return s & 0x7FF }
