@@ -124,7 +124,7 @@ func TestNVME_33_CNTLID(t *testing.T) {
 	require.Equal(t, uint16(2), d.CNTLID)
 	require.Equal(t, []byte{2, 0}, l.data[78:80])
 	c := l.q.Controller()
-	require.Equal(t, uint16(2), c.CNTLID())
+	require.Equal(t, uint16(2), c.id)
 	require.Equal(t, []string{hostA, storage}, []string{c.HostNQN(), c.SubNQN()})
 }
 

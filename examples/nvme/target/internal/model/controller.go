@@ -47,9 +47,6 @@ type Controller struct {
 	log discoveryLog
 }
 
-// CNTLID is the identifier of the controller within its subsystem.
-func (c *Controller) CNTLID() uint16 { return c.id }
-
 // HostNQN is the name of the host, as it told it.
 func (c *Controller) HostNQN() string { return c.hostNQN }
 
