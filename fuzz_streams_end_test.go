@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -147,12 +148,7 @@ const canaries = canary * 0x0101010101010101
 
 // invalidates reports whether the peer's STag is already spent.
 func (e *streamEnd) invalidates() bool {
-	for _, o := range e.ops {
-		if o.op == iwarp.OpSendInvalidate {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.ops, func(o streamOp) bool { return o.op == iwarp.OpSendInvalidate })
 }
 
 // collects takes the completions: each request has one.

@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"bytes"
 	"crypto/ecdh"
 	"crypto/sha256"
 	"testing"
@@ -25,13 +26,7 @@ func vectorSite(t *testing.T, m Mode, suite Suite) *site {
 	return s
 }
 
-func bytesOf(b byte, n int) []byte {
-	s := make([]byte, n)
-	for i := range s {
-		s[i] = b
-	}
-	return s
-}
+func bytesOf(b byte, n int) []byte { return bytes.Repeat([]byte{b}, n) }
 
 func use(m Mode, s Suite) keyUse { return keyUse{7, testClientID, s, m} }
 

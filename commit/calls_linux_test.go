@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"io/fs"
@@ -375,10 +376,7 @@ func TestCMT_16_DirectMovesWholeBlocks(t *testing.T) {
 		}
 		return nil
 	})
-	ones := make([]byte, 3<<20)
-	for i := range ones {
-		ones[i] = 1
-	}
+	ones := bytes.Repeat([]byte{1}, 3<<20)
 	r.took()
 	write := func(off, n int64) []string {
 		alone, shared = 0, 0

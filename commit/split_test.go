@@ -2,17 +2,15 @@ package commit
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestSplit(t *testing.T) {
-	split := func(to, n uint64, regions int, octets uint64) (lists [][]Region) {
-		for l := range Split[Region](7, to, n, regions, octets) {
-			lists = append(lists, l)
-		}
-		return lists
+	split := func(to, n uint64, regions int, octets uint64) [][]Region {
+		return slices.Collect(Split[Region](7, to, n, regions, octets))
 	}
 	require.Empty(t, split(0, 0, 1, 1))
 	require.Equal(t, [][]Region{{{7, 5, 3}}}, split(5, 3, 2, 10))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -146,11 +147,4 @@ func edit(file string, changes edits) error {
 	return os.WriteFile(file, []byte(s), 0o644)
 }
 
-func allSeries() []string {
-	var all []string
-	for s := range metapackages {
-		all = append(all, s)
-	}
-	slices.Sort(all)
-	return all
-}
+func allSeries() []string { return slices.Sorted(maps.Keys(metapackages)) }

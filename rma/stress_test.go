@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"net"
@@ -81,10 +82,7 @@ func loses(t *testing.T, p plan, r *rand.Rand) {
 func writes(t *testing.T, h *Handle, p *Portal, i int, r *rand.Rand) cell {
 	c := cell{maybe: map[byte]bool{}}
 	for n := byte(1); ; n++ {
-		buf := make([]byte, 4096)
-		for i := range buf {
-			buf[i] = n
-		}
+		buf := bytes.Repeat([]byte{n}, 4096)
 		begun := time.Now()
 		if _, err := p.Post(Command{Op: Write, Handle: h, Off: uint64(i) * 4096, Buf: buf}); errors.Is(err, net.ErrClosed) {
 			return c

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -23,16 +24,13 @@ import (
 func fail(span trace.Span, err error) {
 	span.SetStatus(codes.Error, valid(err.Error()))
 	span.SetAttributes(classOf(err))
-	var term *iwarp.TerminateError
-	if errors.As(err, &term) {
+	if term, ok := errors.AsType[*iwarp.TerminateError](err); ok {
 		span.SetAttributes(keyLayer.Int(int(term.Layer)), keyType.Int(int(term.Type)), keyCode.Int(int(term.Code)), keyRemote.Bool(term.Remote))
 	}
-	var failed *commit.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*commit.Error](err); ok {
 		span.SetAttributes(keyCommit.Int(int(failed.Status.Code())))
 	}
-	var op *rma.OpError
-	if errors.As(err, &op) && op.Reason != 0 {
+	if op, ok := errors.AsType[*rma.OpError](err); ok && op.Reason != 0 {
 		span.SetAttributes(keyReason.Int(int(op.Reason)))
 	}
 }
@@ -68,8 +66,7 @@ var classes = []struct {
 
 // classOf is error.type.
 func classOf(err error) attribute.KeyValue {
-	var op *rma.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*rma.OpError](err); ok {
 		return semconv.ErrorTypeKey.String(label(op.Outcome.String()))
 	}
 	for _, c := range classes {
@@ -82,16 +79,11 @@ func classOf(err error) attribute.KeyValue {
 
 func matches(targets ...error) func(error) bool {
 	return func(err error) bool {
-		for _, t := range targets {
-			if errors.Is(err, t) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
 	}
 }
 
 func has[E error](err error) bool {
-	var e E
-	return errors.As(err, &e)
+	_, ok := errors.AsType[E](err)
+	return ok
 }

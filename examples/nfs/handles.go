@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -161,9 +162,7 @@ func (h *handles) searchAll(before int) {
 	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for id, path := range found {
-		h.paths[id] = path
-	}
+	maps.Copy(h.paths, found)
 	h.last = time.Now()
 }
 

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,14 +25,8 @@ func TestCasesAreNamedOnceAndByRole(t *testing.T) {
 		require.NotNil(t, c.Run, c.Name)
 		for _, k := range c.Knobs {
 			name, _, _ := strings.Cut(k, "=")
-			require.Condition(t, func() bool {
-				for _, d := range knobDefaults {
-					if strings.HasPrefix(d, name+"=") {
-						return true
-					}
-				}
-				return false
-			}, "%s: %s is no knob, or would stay turned", c.Name, k)
+			isKnob := func(d string) bool { return strings.HasPrefix(d, name+"=") }
+			require.True(t, slices.ContainsFunc(knobDefaults, isKnob), "%s: %s is no knob, or would stay turned", c.Name, k)
 		}
 	}
 }

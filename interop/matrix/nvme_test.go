@@ -3,6 +3,7 @@ package matrix
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,12 +31,7 @@ func TestNVMeCasesAreNamedOnceAndByRole(t *testing.T) {
 }
 
 func hasCase(name string) bool {
-	for _, c := range nvmeCases {
-		if c.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(nvmeCases, func(c Case) bool { return c.Name == name })
 }
 
 func TestKernelLine(t *testing.T) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,11 +35,7 @@ var keyModel = porcupine.Model{
 			k := op.Input.(call).key
 			parts[k] = append(parts[k], op)
 		}
-		var list [][]porcupine.Operation
-		for _, p := range parts {
-			list = append(list, p)
-		}
-		return list
+		return slices.Collect(maps.Values(parts))
 	},
 	Init: func() any { return "" },
 	Step: func(state, input, output any) (bool, any) {

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -136,11 +137,11 @@ func TestFakeCrashChoosesVersions(t *testing.T) {
 	torn := 0
 	for seed := range uint64(200) {
 		f := newTestFake(t, FakeConfig{Size: 8192})
-		require.NoError(t, f.WriteAt(ctx, repeat(1, 4096), 0, false))
+		require.NoError(t, f.WriteAt(ctx, bytes.Repeat([]byte{1}, 4096), 0, false))
 		require.NoError(t, f.Flush(ctx))
-		require.NoError(t, f.WriteAt(ctx, repeat(2, 4096), 0, false))
-		require.NoError(t, f.WriteAt(ctx, repeat(3, 4096), 0, false))
-		requireEqual(t, repeat(3, 4096), mustRead(t, f, 0, 4096), "the latest, before")
+		require.NoError(t, f.WriteAt(ctx, bytes.Repeat([]byte{2}, 4096), 0, false))
+		require.NoError(t, f.WriteAt(ctx, bytes.Repeat([]byte{3}, 4096), 0, false))
+		requireEqual(t, bytes.Repeat([]byte{3}, 4096), mustRead(t, f, 0, 4096), "the latest, before")
 		after, err := f.Crash(seed, seed >= 100)
 		require.NoError(t, err)
 		p := mustRead(t, after, 0, 4096)
@@ -193,12 +194,4 @@ func TestFakeFaults(t *testing.T) {
 		require.NoError(t, f.WriteAt(ctx, p, 0, false))
 		require.Zero(t, time.Since(start))
 	})
-}
-
-func repeat(octet byte, n int) []byte {
-	p := make([]byte, n)
-	for i := range p {
-		p[i] = octet
-	}
-	return p
 }

@@ -1,6 +1,7 @@
 package capsule
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,13 +45,7 @@ func goldenCommand(t testing.TB, name string) SQE {
 }
 
 // dirty is a page in which nothing is zero, as one that was used before may be.
-func dirty() []byte {
-	b := make([]byte, PageSize)
-	for i := range b {
-		b[i] = 0xA5
-	}
-	return b
-}
+func dirty() []byte { return bytes.Repeat([]byte{0xA5}, PageSize) }
 
 // rebuild makes a command again from the fields that its type has.
 func rebuild(c *SQE, io bool) (SQE, bool) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -157,14 +158,10 @@ func mayPass(err error) bool {
 }
 
 // known are the NSIDs of the namespaces that the program has.
-func (c *Controller) known() (ids []uint32) {
+func (c *Controller) known() []uint32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for nsid := range c.namespaces {
-		ids = append(ids, nsid)
-	}
-	slices.Sort(ids)
-	return ids
+	return slices.Sorted(maps.Keys(c.namespaces))
 }
 
 // update stores what is known of a namespace now. If another one has its NSID the old Namespace is of

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -51,12 +52,7 @@ type cause struct {
 // oneOf is whether an error is one of these.
 func oneOf(targets ...error) func(error) bool {
 	return func(err error) bool {
-		for _, t := range targets {
-			if sockerr.Is(err, t) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(targets, func(t error) bool { return sockerr.Is(err, t) })
 	}
 }
 

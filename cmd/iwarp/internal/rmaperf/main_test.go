@@ -3,6 +3,7 @@ package rmaperf
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -48,12 +49,7 @@ func TestEachMark(t *testing.T) {
 }
 
 func isExact(what string) bool {
-	for _, e := range exact {
-		if strings.Contains(what, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(exact, func(e string) bool { return strings.Contains(what, e) })
 }
 
 func TestTable(t *testing.T) {

@@ -1,6 +1,7 @@
 package rmaperf
 
 import (
+	"slices"
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
@@ -34,12 +35,7 @@ func (r record) shares(from, to int) []float64 {
 
 // fair reports whether each share is close to 1.
 func fair(shares []float64) bool {
-	for _, s := range shares {
-		if s < 1-within || s > 1+within {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(shares, func(s float64) bool { return s < 1-within || s > 1+within })
 }
 
 // windows calls f for each window of that length, which slides from moment to moment, until f reports false.
