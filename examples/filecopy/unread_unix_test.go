@@ -3,35 +3,15 @@
 package main
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/testproc"
 )
 
 // TestUnreadDemo: where nothing reads what it prints the demo ends, and leaves neither files nor the server.
 func TestUnreadDemo(t *testing.T) {
-	exe, err := os.Executable()
-	require.NoError(t, err)
-	dir := t.TempDir()
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	require.NoError(t, r.Close())
-	var errs bytes.Buffer
-	c := exec.CommandContext(t.Context(), exe, "demo", "--size", "100000")
-	c.Env = append(os.Environ(), childEnv+"=1", "TMPDIR="+dir, "GORACE=atexit_sleep_ms=0")
-	c.Stdout, c.Stderr = w, &errs
-	c.WaitDelay = 20 * time.Second
-	require.NoError(t, c.Start())
-	require.NoError(t, w.Close())
-	var exit *exec.ExitError
-	require.ErrorAs(t, c.Wait(), &exit)
-	require.Equal(t, 1, exit.ExitCode(), "no signal ends it")
-	require.Contains(t, errs.String(), "filecopy: write /dev/stdout: broken pipe")
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Empty(t, left)
+	errs := testproc.Unread(t, childEnv+"=1", "demo", "--size", "100000")
+	require.Contains(t, errs, "filecopy: write /dev/stdout: broken pipe")
 }

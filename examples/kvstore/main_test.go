@@ -320,3 +320,11 @@ func TestNumbersThatServeRefuses(t *testing.T) {
 	}
 	require.NoFileExists(t, filepath.Join(dir, "file"))
 }
+
+// TestProcessThatDoesNotStart: the error is the reason alone.
+func TestProcessThatDoesNotStart(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := startBenchChild(ctx, new(options))
+	require.Equal(t, context.Canceled, err)
+}

@@ -156,3 +156,11 @@ func TestExitStatus(t *testing.T) {
 		require.Equal(t, c.want, program.Status("mesh", err, io.Discard), "%q", c.args)
 	}
 }
+
+// TestProcessThatDoesNotStart: the error is the reason alone.
+func TestProcessThatDoesNotStart(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := spawn(ctx, 0)
+	require.Equal(t, context.Canceled, err)
+}

@@ -1,4 +1,4 @@
-// Package testproc runs a test in a process of its own.
+// Package testproc runs a test, or the program of it, in a process of its own.
 package testproc
 
 import (
