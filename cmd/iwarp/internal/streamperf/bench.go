@@ -94,6 +94,14 @@ func (s *stand) rnic() (side, error) {
 	return n, err
 }
 
+// near is open, with an RNIC to connect to the service from.
+func (s *stand) near(what *service) (n side, addr string, err error) {
+	if addr, err = s.open(what); err == nil {
+		n, err = s.rnic()
+	}
+	return n, addr, err
+}
+
 // dial connects a QP.
 func (s *stand) dial(n side, addr string, cfg *iwarp.QPConfig) (*iwarp.QP, error) {
 	ctx, stop := context.WithTimeout(s.b.ctx, peer.Timeout)

@@ -31,11 +31,7 @@ func (v *service) acceptGets(ctx context.Context, n side, cr *iwarp.ConnRequest)
 
 // gets opens such a service, and connects to it.
 func (s *stand) gets(name string, what *service) (*contest.Contender, error) {
-	addr, err := s.open(what)
-	if err != nil {
-		return nil, err
-	}
-	n, err := s.rnic()
+	n, addr, err := s.near(what)
 	if err != nil {
 		return nil, err
 	}

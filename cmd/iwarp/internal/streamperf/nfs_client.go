@@ -53,11 +53,7 @@ func privateOfReader() []byte {
 
 // calls opens a service with a file, and connects to it.
 func (s *stand) calls(name string, what *service) (*contest.Contender, error) {
-	addr, err := s.open(what)
-	if err != nil {
-		return nil, err
-	}
-	n, err := s.rnic()
+	n, addr, err := s.near(what)
 	if err != nil {
 		return nil, err
 	}

@@ -86,11 +86,7 @@ func (v *service) acceptSends(ctx context.Context, n side, cr *iwarp.ConnRequest
 
 // sends opens such a service, and connects to it.
 func (s *stand) sends(name string, what *service) (*contest.Contender, error) {
-	addr, err := s.open(what)
-	if err != nil {
-		return nil, err
-	}
-	n, err := s.rnic()
+	n, addr, err := s.near(what)
 	if err != nil {
 		return nil, err
 	}

@@ -36,11 +36,7 @@ type writer struct {
 
 // writes opens a service with memory, and connects to it.
 func (s *stand) writes(name string, what *service) (*contest.Contender, error) {
-	addr, err := s.open(what)
-	if err != nil {
-		return nil, err
-	}
-	n, err := s.rnic()
+	n, addr, err := s.near(what)
 	if err != nil {
 		return nil, err
 	}
