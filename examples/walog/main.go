@@ -87,8 +87,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if fs.NArg() != 1 {
 			return errUsage
 		}
-		if o.file > math.MaxUint32 {
+		switch {
+		case o.file > math.MaxUint32:
 			return errTooLong
+		case o.file < fileSize(1, 1) && o.file != 0: // 0 takes a file that is there as it is
+			return program.UsageError(fmt.Sprintf("a log has %d octets at least, not -file-size %d", fileSize(1, 1), o.file))
 		}
 		return serve(ctx, o.addr, fs.Arg(0), o.file, out)
 	case "demo":

@@ -71,6 +71,8 @@ func TestUsage(t *testing.T) {
 		{"fly"},
 		{"target"},
 		{"target", "-file-size", "4294967296", filepath.Join(t.TempDir(), "log")},
+		{"target", "-file-size", "4119", filepath.Join(t.TempDir(), "log")},
+		{"target", "-file-size", "-1", filepath.Join(t.TempDir(), "log")},
 		{"demo", "-records", "0"},
 		{"demo", "-records", "2"},
 		{"demo", "-records", "100000000"},
