@@ -99,8 +99,8 @@ func (c *Controller) complete(ctx context.Context, a *assoc) error {
 	return c.refresh(ctx, a, nil, true)
 }
 
-// serve takes the events of an association, which is the controller's already, and looks after its namespaces. While that is being reset
-// the target ends the request for an event.
+// serve takes the events of an association, which is the controller's already, and asks again for namespaces that were refused. While the
+// controller is being reset the target ends the request for an event.
 func (c *Controller) serve(a *assoc) {
 	if a.noEvents != nil {
 		c.emit(Event{Kind: EventAsync, Err: a.noEvents})
