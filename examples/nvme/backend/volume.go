@@ -116,7 +116,7 @@ func (v *volume) WriteAt(ctx context.Context, p []byte, off int64, fua bool) err
 	return v.settle(ctx, OpWrite, off, n, fua)
 }
 
-// goOn looks again at what may have come while an operation waited for its octets. A write whose ctx has ended must not be one of the
+// goOn is looked at before an operation, and again when it has waited for its octets. A write whose ctx has ended must not be one of the
 // last moment: when a connection is lost its host repeats it on another one, and may have written something else there since.
 func (v *volume) goOn(ctx context.Context, op Op, off, n int64) error {
 	if v.closed.Load() {
@@ -215,19 +215,14 @@ func (v *volume) Flush(ctx context.Context) error {
 
 // begin checks an operation.
 func (v *volume) begin(ctx context.Context, op Op, off, n int64, changes bool) error {
-	if v.closed.Load() {
-		return &Error{Kind: ErrClosed, Op: op, Off: off, Len: n}
+	if err := v.goOn(ctx, op, off, n); err != nil {
+		return err
 	}
 	if err := v.check(op, off, n, changes); err != nil {
 		return err
 	}
 	if changes {
-		if err := v.syncs.failed(op, off, n); err != nil {
-			return err
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return &Error{Op: op, Off: off, Len: n, Err: err}
+		return v.syncs.failed(op, off, n)
 	}
 	return nil
 }
