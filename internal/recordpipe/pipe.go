@@ -8,7 +8,6 @@ import (
 	"os"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -18,9 +17,6 @@ type Options struct {
 	// MaxULPDU is what both ends answer to MaxULPDU, in octets. Zero: 1452, as on
 	// Ethernet.
 	MaxULPDU int
-	// Latency is how long after its Flush a segment, or the end of the stream,
-	// arrives.
-	Latency time.Duration
 	// Window lets segments overtake one another: each is handed up before the
 	// Window-th after it in the sender's order. Up to one: all stay in order.
 	Window int
@@ -116,7 +112,7 @@ func (e *end) CloseSend() error {
 	if e.closed != nil {
 		return e.closed
 	}
-	e.peer.in.end(p.options.Latency)
+	e.peer.in.ended = true
 	p.changed.Broadcast()
 	return nil
 }
@@ -159,7 +155,7 @@ func (e *end) shut(why error, reset bool) {
 		e.peer.held = nil
 		e.peer.in.drop()
 	}
-	e.peer.in.end(p.options.Latency)
+	e.peer.in.ended = true
 	p.changed.Broadcast()
 }
 

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -236,27 +235,6 @@ func TestWake(t *testing.T) {
 		b.Wake()
 		require.NoError(t, b.Receive(&collector{}, transport.Park), "what has come is handed up first")
 		require.Equal(t, transport.ErrWoken, b.Receive(&collector{}, transport.Park), "and the wake still is not lost")
-	})
-}
-
-func TestLatency(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := New(Options{Latency: time.Second, Window: 4})
-		defer a.Abort(nil)
-		start := time.Now()
-		flushAll(t, a, "1")
-		time.Sleep(time.Second / 2)
-		flushAll(t, a, "2")
-		require.NoError(t, a.CloseSend(), "the end follows")
-		c := &collector{}
-		require.Equal(t, transport.ErrAgain, b.Receive(c, transport.NoWait), "nothing has arrived")
-		require.NoError(t, placertest.Receive(b, c), "the first arrives")
-		require.Equal(t, []string{"1"}, c.segs, "a later one does not overtake before it has arrived")
-		require.Equal(t, time.Second, time.Since(start), "after the latency")
-		c.stop = func() bool { return false }
-		require.Equal(t, io.EOF, placertest.Receive(b, c), "then the rest and the end")
-		require.Equal(t, []string{"1", "2"}, c.segs, "then the rest and the end")
-		require.Equal(t, 3*time.Second/2, time.Since(start), "after the latency")
 	})
 }
 

@@ -57,8 +57,8 @@ func (e *end) take() (*record, error) {
 		e.held = nil
 		return r, nil
 	}
-	r, wait := e.in.pop(p.options.Window)
-	if r == nil && wait == 0 {
+	r := e.in.pop(p.options.Window)
+	if r == nil && e.in.ended {
 		return nil, io.EOF
 	}
 	return r, nil
@@ -102,11 +102,9 @@ func (e *end) park() error {
 			e.woken = false
 			return transport.ErrWoken
 		}
-		wait := e.in.nextArrival()
-		if wait == 0 {
+		if len(e.in.records) > 0 || e.in.ended {
 			return nil
 		}
-		e.in.wakeAfter(wait, p)
 		p.changed.Wait()
 	}
 	return nil
@@ -121,18 +119,17 @@ func (e *end) Discard() error {
 		if err := e.failure("read"); err != nil {
 			return err
 		}
-		r, wait := e.held, forever
+		r := e.held
 		if e.held = nil; r == nil {
-			r, wait = e.in.pop(0)
+			r = e.in.pop(0)
 		}
 		switch {
 		case r != nil:
 			e.in.done(r)
 			p.changed.Broadcast()
-		case wait == 0:
+		case e.in.ended:
 			return io.EOF
 		default:
-			e.in.wakeAfter(wait, p)
 			p.changed.Wait()
 		}
 	}

@@ -116,7 +116,7 @@ func (e *end) flushSome() (some bool) {
 		if q.octets > 0 && q.octets+size > e.pipe.options.Limit {
 			break
 		}
-		q.push(o.seq, size, s, e.pipe.options.Latency)
+		q.push(o.seq, size, s)
 		clear(s.payload) // it is the caller's again
 		s.payload = s.payload[:0]
 		o.sent++
