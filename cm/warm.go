@@ -37,8 +37,7 @@ func (p *Pool) warm(ctx context.Context, t *task[Target, Result]) {
 		l.Release(false)
 		return
 	}
-	var last *SetupError
-	if errors.As(err, &last) {
+	if last, ok := errors.AsType[*SetupError](err); ok {
 		t.out.Stage, t.out.Attempts = last.Stage, last.Attempt
 	}
 	t.out.Err = &SetupError{Target: t.in, Stage: t.out.Stage, Attempt: t.out.Attempts, Err: err}

@@ -12,15 +12,13 @@ func codeOf(err error) Code {
 	if err == nil {
 		return OK
 	}
-	var own *Error
-	if errors.As(err, &own) && own.Status != 0 {
+	if own, ok := errors.AsType[*Error](err); ok && own.Status != 0 {
 		return own.Status.Code()
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return Transient
 	}
-	var no syscall.Errno
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[syscall.Errno](err); ok {
 		return codeOfErrno(no)
 	}
 	return Failed

@@ -37,8 +37,7 @@ func newSegmentError(head []byte, n int, err error) *SegmentError {
 // asFault gives every error a code: what the layer above or the memory below could
 // not explain is a local catastrophe (RFC 5041 section 7.2).
 func asFault(err error) *transport.Fault {
-	var f *transport.Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*transport.Fault](err); ok {
 		return f
 	}
 	return &transport.Fault{Code: transport.DDPLocalCatastrophic, Err: err}

@@ -93,8 +93,7 @@ func write(s transport.Stream, frame []byte) error {
 // on.
 func failed(ctx context.Context, s transport.Stream, doing string, err error) error {
 	_ = s.Close() // err is the news
-	var fault *transport.Fault
-	if errors.As(err, &fault) {
+	if _, ok := errors.AsType[*transport.Fault](err); ok {
 		return err
 	}
 	if ctx.Err() != nil {

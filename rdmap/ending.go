@@ -95,8 +95,7 @@ func InTerminate(cause error) bool {
 
 // opcodeInError returns the opcode of the segment that has caused the error.
 func opcodeInError(cause error) (op Opcode, ok bool) {
-	var e *ddp.SegmentError
-	if errors.As(cause, &e) && len(e.Header) > 1 {
+	if e, ok := errors.AsType[*ddp.SegmentError](cause); ok && len(e.Header) > 1 {
 		return opcodeOf(e.Header[1]), true
 	}
 	return 0, false
@@ -111,8 +110,7 @@ func newTerminate(cause error) *Terminate {
 		return t
 	}
 	t.DDPHeader, t.SegmentLen = segment.Header, segment.Len
-	var read *readError
-	if errors.As(cause, &read) {
+	if read, ok := errors.AsType[*readError](cause); ok {
 		t.RDMAHeader = read.request.Append(nil)
 	}
 	return t

@@ -188,8 +188,7 @@ func (s *Stream) complete(r *Request, st Status, code transport.Code) {
 
 // asFault returns the Fault in err, or else a Fault with the given code.
 func asFault(code transport.Code, err error) *transport.Fault {
-	var f *transport.Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*transport.Fault](err); ok {
 		return f
 	}
 	return &transport.Fault{Code: code, Err: err}

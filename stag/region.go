@@ -126,8 +126,7 @@ func (r *Region) PlaceWrite(off uint64, p []byte) error {
 		return err
 	}
 	told := r.tellFailed(off, len(p), err)
-	var panicked *PanicError
-	if errors.As(err, &panicked) {
+	if _, ok := errors.AsType[*PanicError](err); ok {
 		return err
 	}
 	return told

@@ -141,8 +141,7 @@ func (c *Conn) overdue() { c.lose(os.ErrDeadlineExceeded) }
 
 // receiveFailed handles an error of LLP.Receive.
 func (c *Conn) receiveFailed(err error) {
-	var f *transport.Fault
-	if errors.As(err, &f) && f.Code != transport.MPAConnectionLost {
+	if f, ok := errors.AsType[*transport.Fault](err); ok && f.Code != transport.MPAConnectionLost {
 		c.Fail(err)
 		return
 	}

@@ -13,8 +13,7 @@ import (
 type endError struct{ cause error }
 
 func (e *endError) Error() string {
-	var f *transport.Fault
-	if errors.As(e.cause, &f) && f.Code == transport.MPAConnectionLost && f.Err != nil {
+	if f, ok := errors.AsType[*transport.Fault](e.cause); ok && f.Code == transport.MPAConnectionLost && f.Err != nil {
 		return "iwarp: connection lost: " + errtext.Plain(f.Err)
 	}
 	return "iwarp: queue pair closed: " + errtext.Plain(e.cause)

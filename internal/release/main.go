@@ -167,8 +167,7 @@ func (r *release) git(ctx context.Context, args ...string) (string, error) {
 
 // withStderr adds to the error of a program what that has printed.
 func withStderr(err error) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
 	}
 	return err

@@ -99,8 +99,7 @@ func (m *Manager) failure(err error, s lack) error {
 // refusedByTLS returns the alert with which the peer has ended TLS, nil if it has not. In TLS 1.3 the handshake of a client
 // ends before the server has seen the client's certificate, so that its refusal comes where the Reply is due.
 func refusedByTLS(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "remote error" {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
 		return op.Err
 	}
 	return nil

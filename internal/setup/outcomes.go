@@ -98,8 +98,7 @@ func is[E error](err error) bool {
 
 // codeOf returns the code of the Fault in the chain of err, 0 without one.
 func codeOf(err error) transport.Code {
-	var f *transport.Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*transport.Fault](err); ok {
 		return f.Code
 	}
 	return 0

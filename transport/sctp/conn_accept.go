@@ -32,8 +32,7 @@ func ReadRequest(ctx context.Context, s Stream) (*Request, error) {
 	if err == nil && asked.function != Initiate && asked.function != EnhancedInitiate {
 		err = violation("%v where an Initiate begins the session", asked.function)
 	}
-	var illegal *ViolationError
-	if errors.As(err, &illegal) {
+	if _, ok := errors.AsType[*ViolationError](err); ok {
 		refuse(s, false)
 		return nil, err
 	}

@@ -134,8 +134,7 @@ func (a *attacker) sends(b []byte) error {
 	_ = a.SetWriteDeadline(time.Now().Add(a.gap(writeTime)))
 	n, err := a.Write(b)
 	a.sent += uint64(n)
-	var wait net.Error
-	if errors.As(err, &wait) && wait.Timeout() {
+	if wait, ok := errors.AsType[net.Error](err); ok && wait.Timeout() {
 		return nil
 	}
 	return err
