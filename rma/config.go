@@ -132,28 +132,16 @@ func (c *ServerConfig) check() error {
 	if c.Solicitor != nil && c.Solicitor.window == nil {
 		return errors.New("rma: ServerConfig.Solicitor was not made by NewSolicitor")
 	}
-	if err := within("ServerConfig.MaxOp", c.MaxOp, wire.MinMaxOp, wire.MaxMaxOp); err != nil {
-		return err
-	}
-	if err := within("ServerConfig.Depth", c.Depth, 1, maxDepth); err != nil {
-		return err
-	}
-	if err := within("ServerConfig.PullTimeout", c.PullTimeout, wire.MinPullTimeout, wire.MaxPullTimeout); err != nil {
-		return err
-	}
-	if err := within("ServerConfig.Guard", c.Guard, wire.MinGuard(c.PullTimeout), wire.MaxGuard); err != nil {
-		return err
-	}
-	if err := within("ServerConfig.Linger", c.Linger, 0, wire.MaxLinger); err != nil {
-		return err
-	}
-	if err := quota.Negative("rma: ServerConfig", *c); err != nil {
-		return err
-	}
-	if err := holdsOne("ServerConfig.ScratchLimit", c.ScratchLimit, c.MaxOp); err != nil {
-		return err
-	}
-	return within("ServerConfig.Dispatch", max(c.Dispatch[0], c.Dispatch[1]), 0, maxDispatch)
+	return cmp.Or(
+		within("ServerConfig.MaxOp", c.MaxOp, wire.MinMaxOp, wire.MaxMaxOp),
+		within("ServerConfig.Depth", c.Depth, 1, maxDepth),
+		within("ServerConfig.PullTimeout", c.PullTimeout, wire.MinPullTimeout, wire.MaxPullTimeout),
+		within("ServerConfig.Guard", c.Guard, wire.MinGuard(c.PullTimeout), wire.MaxGuard),
+		within("ServerConfig.Linger", c.Linger, 0, wire.MaxLinger),
+		quota.Negative("rma: ServerConfig", *c),
+		holdsOne("ServerConfig.ScratchLimit", c.ScratchLimit, c.MaxOp),
+		within("ServerConfig.Dispatch", max(c.Dispatch[0], c.Dispatch[1]), 0, maxDispatch),
+	)
 }
 
 // withDefaults returns the configuration with all fields set.
@@ -174,26 +162,18 @@ func (c *ClientConfig) check() error {
 	if c.Solicitor != nil && c.Solicitor.window == nil {
 		return errors.New("rma: ClientConfig.Solicitor was not made by NewSolicitor")
 	}
-	if err := within("ClientConfig.MaxOp", c.MaxOp, wire.MinMaxOp, wire.MaxMaxOp); err != nil {
-		return err
-	}
-	if err := within("ClientConfig.MaxSlots", c.MaxSlots, 1, maxSlots); err != nil {
-		return err
-	}
-	if err := within("ClientConfig.OpTimeout", c.OpTimeout, minOpTimeout, maxOpTimeout); err != nil {
-		return err
-	}
-	if err := quota.Negative("rma: ClientConfig", *c); err != nil {
-		return err
-	}
 	limit, of := c.ScratchLimit, "ClientConfig.ScratchLimit"
 	if c.Server != nil {
 		limit, of = c.Server.cfg.ScratchLimit, "ServerConfig.ScratchLimit"
 	}
-	if err := holdsOne(of, limit, c.MaxOp); err != nil {
-		return err
-	}
-	return within("ClientConfig.Dispatch", max(c.Dispatch[0], c.Dispatch[1]), 0, maxDispatch)
+	return cmp.Or(
+		within("ClientConfig.MaxOp", c.MaxOp, wire.MinMaxOp, wire.MaxMaxOp),
+		within("ClientConfig.MaxSlots", c.MaxSlots, 1, maxSlots),
+		within("ClientConfig.OpTimeout", c.OpTimeout, minOpTimeout, maxOpTimeout),
+		quota.Negative("rma: ClientConfig", *c),
+		holdsOne(of, limit, c.MaxOp),
+		within("ClientConfig.Dispatch", max(c.Dispatch[0], c.Dispatch[1]), 0, maxDispatch),
+	)
 }
 
 // holdsOne refuses a limit of memory with which each operation of the largest size would fail.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -100,13 +101,11 @@ func (m *Hello) check() error {
 	if m.MaxOp < MinMaxOp || m.MaxOp > MaxMaxOp {
 		return malformed("operations of %d octets, where %d to %d are possible", m.MaxOp, MinMaxOp, MaxMaxOp)
 	}
-	if err := inRange("a pull timeout", m.PullTimeout, MinPullTimeout, MaxPullTimeout); err != nil {
-		return err
-	}
-	if err := inRange("a guard", m.Guard, MinGuard(m.PullTimeout), MaxGuard); err != nil {
-		return err
-	}
-	return inRange("a linger time", m.Linger, 0, MaxLinger)
+	return cmp.Or(
+		inRange("a pull timeout", m.PullTimeout, MinPullTimeout, MaxPullTimeout),
+		inRange("a guard", m.Guard, MinGuard(m.PullTimeout), MaxGuard),
+		inRange("a linger time", m.Linger, 0, MaxLinger),
+	)
 }
 
 // Suite is the suite of the sender of m and of a side that offers these. In an answer the sender has
