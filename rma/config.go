@@ -10,6 +10,7 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 	"github.com/goiwarp/iwarp/solicit"
 )
@@ -104,7 +105,7 @@ func (c ServerConfig) withDefaults() (ServerConfig, error) {
 	c.Depth = cmp.Or(c.Depth, defaultDepth)
 	c.QueueDepth = cmp.Or(c.QueueDepth, defaultQueue)
 	c.PullTimeout = cmp.Or(c.PullTimeout, defaultPullTimeout)
-	c.Guard = cmp.Or(c.Guard, max(defaultGuard, wire.MinGuard(c.PullTimeout)))
+	c.Guard = cmp.Or(c.Guard, max(defaultGuard, op.MinGuard(c.PullTimeout)))
 	c.Linger = cmp.Or(c.Linger, defaultLinger)
 	c.Linger = max(c.Linger, 0)
 	c.Dispatch = dispatchTimes(c.Dispatch)
@@ -136,7 +137,7 @@ func (c *ServerConfig) check() error {
 		within("ServerConfig.MaxOp", c.MaxOp, wire.MinMaxOp, wire.MaxMaxOp),
 		within("ServerConfig.Depth", c.Depth, 1, maxDepth),
 		within("ServerConfig.PullTimeout", c.PullTimeout, wire.MinPullTimeout, wire.MaxPullTimeout),
-		within("ServerConfig.Guard", c.Guard, wire.MinGuard(c.PullTimeout), wire.MaxGuard),
+		within("ServerConfig.Guard", c.Guard, op.MinGuard(c.PullTimeout), wire.MaxGuard),
 		within("ServerConfig.Linger", c.Linger, 0, wire.MaxLinger),
 		quota.Negative("rma: ServerConfig", *c),
 		holdsOne("ServerConfig.ScratchLimit", c.ScratchLimit, c.MaxOp),

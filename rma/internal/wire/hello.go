@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
 const (
@@ -26,11 +27,6 @@ const (
 	MaxGuard       = 30 * time.Second
 	MaxLinger      = 10 * time.Second
 )
-
-// MinGuard is the shortest guard for a pull timeout: it covers how much clocks differ in rate.
-func MinGuard(pullTimeout time.Duration) time.Duration {
-	return 10*time.Millisecond + pullTimeout/1000
-}
 
 // ErrNoSuite is the error of two sides that have no suite in common.
 var ErrNoSuite = errors.New("rma: no suite in common")
@@ -103,7 +99,7 @@ func (m *Hello) check() error {
 	}
 	return cmp.Or(
 		inRange("a pull timeout", m.PullTimeout, MinPullTimeout, MaxPullTimeout),
-		inRange("a guard", m.Guard, MinGuard(m.PullTimeout), MaxGuard),
+		inRange("a guard", m.Guard, op.MinGuard(m.PullTimeout), MaxGuard),
 		inRange("a linger time", m.Linger, 0, MaxLinger),
 	)
 }

@@ -261,13 +261,13 @@ func TestRMA_4_ChoiceOfASuite(t *testing.T) {
 	m.Chosen = NoSuite
 	require.ErrorIs(t, suite(s1, true), ErrMalformed)
 	require.NoError(t, suite(s1, false))
-	require.Equal(t, 10*time.Millisecond+500*time.Microsecond, MinGuard(500*time.Millisecond))
+	require.Equal(t, 10*time.Millisecond+500*time.Microsecond, op.MinGuard(500*time.Millisecond))
 }
 
 // TestLeastGuardIsRight to the peer, also where it is no whole number of microseconds.
 func TestLeastGuardIsRight(t *testing.T) {
 	for _, pull := range []time.Duration{time.Millisecond, 20_500 * time.Microsecond, 1_234_567, MaxPullTimeout - 1} {
-		m := Hello{Chosen: NoSuite, MaxOp: MinMaxOp, PullTimeout: pull, Guard: MinGuard(pull)}
+		m := Hello{Chosen: NoSuite, MaxOp: MinMaxOp, PullTimeout: pull, Guard: op.MinGuard(pull)}
 		var got Hello
 		require.NoError(t, got.Parse(m.Append(nil, Header{}, nil)))
 		require.GreaterOrEqual(t, got.Guard, m.Guard)
