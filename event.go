@@ -62,7 +62,7 @@ var eventNames = [...]string{
 	EventNoReceive: "no receive", EventNoProgress: "no progress",
 }
 
-func (k EventKind) String() string { return names.Of("EventKind", eventNames[:], uint8(k)) }
+func (k EventKind) String() string { return names.Of(k, eventNames[:], "EventKind(%d)") }
 
 // Events returns the channel of asynchronous events. The channel holds 256 events. When it is
 // full new events are dropped and counted, so a program that does not read the channel blocks

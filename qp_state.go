@@ -33,7 +33,7 @@ var stateNames = [...]string{
 	StateError: "Error",
 }
 
-func (s State) String() string { return names.Of("State", stateNames[:], uint8(s)) }
+func (s State) String() string { return names.Of(s, stateNames[:], "State(%d)") }
 
 // states maps the stages of an established connection, except the last, to states.
 var states = [...]State{

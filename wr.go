@@ -39,7 +39,7 @@ var opNames = [...]string{
 	OpRecv: "Receive", OpRecvImm: "Receive of an Immediate",
 }
 
-func (o Op) String() string { return names.Of("Op", opNames[:], uint8(o)) }
+func (o Op) String() string { return names.Of(o, opNames[:], "Op(%d)") }
 
 // takesReceive reports whether o is a message that consumes a receive of the peer.
 func (o Op) takesReceive() bool {

@@ -9,10 +9,10 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/names"
 	"github.com/goiwarp/iwarp/internal/quota"
 )
 
@@ -26,16 +26,9 @@ const (
 	ModeB Mode = 2
 )
 
-func (m Mode) String() string {
-	switch m {
-	case ModeA:
-		return "A"
-	case ModeB:
-		return "B"
-	default:
-		return "mode " + strconv.Itoa(int(m))
-	}
-}
+var modeNames = [...]string{ModeA: "A", ModeB: "B"}
+
+func (m Mode) String() string { return names.Of(m, modeNames[:], "mode %d") }
 
 // A ModeSet says which modes a responder accepts.
 type ModeSet uint8

@@ -2,9 +2,9 @@ package cm
 
 import (
 	"errors"
-	"strconv"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/names"
 )
 
 // An Error is why this side does not accept its peer. It matches [iwarp.ErrAuth], and Err. The
@@ -73,24 +73,12 @@ const (
 	CodeApplication
 )
 
-func (c Code) String() string {
-	switch c {
-	case CodeRefused:
-		return "REFUSED"
-	case CodeTryModeB:
-		return "TRY_MODE_B"
-	case CodeVersion:
-		return "VERSION"
-	case CodeBusy:
-		return "BUSY"
-	case CodeKeyRetired:
-		return "KEY_RETIRED"
-	case CodeApplication:
-		return "APPLICATION"
-	default:
-		return "code " + strconv.Itoa(int(c))
-	}
+var codeNames = [...]string{
+	CodeRefused: "REFUSED", CodeTryModeB: "TRY_MODE_B", CodeVersion: "VERSION", CodeBusy: "BUSY", CodeKeyRetired: "KEY_RETIRED",
+	CodeApplication: "APPLICATION",
 }
+
+func (c Code) String() string { return names.Of(c, codeNames[:], "code %d") }
 
 // signed reports whether refusals with this code are signed.
 func (c Code) signed() bool { return c == CodeKeyRetired || c == CodeApplication }

@@ -1,9 +1,8 @@
 package rdmap
 
 import (
-	"fmt"
-
 	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/internal/names"
 )
 
 // An Opcode is the type of a message (RFC 5040 section 4.1, figure 4). It has 4 bits.
@@ -51,12 +50,7 @@ var opcodeNames = [...]string{
 	OpAtomicResponse:          "Atomic Response",
 }
 
-func (o Opcode) String() string {
-	if int(o) < len(opcodeNames) {
-		return opcodeNames[o]
-	}
-	return fmt.Sprintf("opcode %#x", uint8(o))
-}
+func (o Opcode) String() string { return names.Of(o, opcodeNames[:], "opcode %#x") }
 
 // IsSend reports whether o is one of the four kinds of Send.
 func (o Opcode) IsSend() bool { return o >= OpSend && o <= OpSendSolicitedInvalidate }

@@ -2,9 +2,9 @@ package rdmap
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/internal/names"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -39,12 +39,7 @@ var kindNames = [...]string{
 	KindExtension:  "Extension",
 }
 
-func (k Kind) String() string {
-	if k == 0 || int(k) >= len(kindNames) {
-		return fmt.Sprintf("kind %d", uint8(k))
-	}
-	return kindNames[k]
-}
+func (k Kind) String() string { return names.Of(k, kindNames[:], "kind %d") }
 
 // local reports whether a request of this kind sends nothing.
 func (k Kind) local() bool { return k >= KindInvalidate && k <= KindBind }

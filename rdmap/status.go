@@ -1,6 +1,6 @@
 package rdmap
 
-import "fmt"
+import "github.com/goiwarp/iwarp/internal/names"
 
 // A Status is how a request ended. The numbers are those of ibv_wc_status.
 type Status uint8
@@ -22,7 +22,7 @@ const (
 	StatusTimeout         Status = 20 // it was not dispatched in time, and nothing of it was sent
 )
 
-var statusNames = map[Status]string{
+var statusNames = [...]string{
 	StatusSuccess:         "success",
 	StatusLocalLength:     "local length error",
 	StatusLocalOp:         "local operation error",
@@ -38,9 +38,4 @@ var statusNames = map[Status]string{
 	StatusTimeout:         "dispatch timeout",
 }
 
-func (s Status) String() string {
-	if n, ok := statusNames[s]; ok {
-		return n
-	}
-	return fmt.Sprintf("Status(%d)", uint8(s))
-}
+func (s Status) String() string { return names.Of(s, statusNames[:], "Status(%d)") }

@@ -1,9 +1,9 @@
 package rma
 
 import (
-	"strconv"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/names"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 	"github.com/goiwarp/iwarp/solicit"
 )
@@ -19,20 +19,9 @@ const (
 	Rekey               // Handle.Rekey
 )
 
-func (o Op) String() string {
-	switch o {
-	case Read:
-		return "read"
-	case Write:
-		return "write"
-	case Open:
-		return "open"
-	case Rekey:
-		return "rekey"
-	default:
-		return "operation " + strconv.Itoa(int(o))
-	}
-}
+var opNames = [...]string{Read: "read", Write: "write", Open: "open", Rekey: "rekey"}
+
+func (o Op) String() string { return names.Of(o, opNames[:], "operation %d") }
 
 // Ops are the rights that a client has on a region.
 type Ops uint8

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/names"
 	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
@@ -35,12 +36,7 @@ var outcomeNames = [...]string{
 	Conflict: "not the next epoch", Closed: "connection closed",
 }
 
-func (o Outcome) String() string {
-	if int(o) < len(outcomeNames) {
-		return outcomeNames[o]
-	}
-	return "outcome " + strconv.Itoa(int(o))
-}
+func (o Outcome) String() string { return names.Of(o, outcomeNames[:], "outcome %d") }
 
 // NoEffect reports whether an operation that ended so has changed nothing, and never will.
 func (o Outcome) NoEffect() bool { return op.Outcome(o).NoEffect() }

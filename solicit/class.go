@@ -1,6 +1,6 @@
 package solicit
 
-import "strconv"
+import "github.com/goiwarp/iwarp/internal/names"
 
 // A Class is how urgent an operation is. Each has a queue of its own.
 type Class uint8
@@ -14,16 +14,9 @@ const (
 	classes = 2
 )
 
-func (c Class) String() string {
-	switch c {
-	case Latency:
-		return "latency"
-	case Bulk:
-		return "bulk"
-	default:
-		return "class " + strconv.Itoa(int(c))
-	}
-}
+var classNames = [...]string{Latency: "latency", Bulk: "bulk"}
+
+func (c Class) String() string { return names.Of(c, classNames[:], "class %d") }
 
 // other is the class that c shares the window with.
 func (c Class) other() Class { return 1 - c }

@@ -1,6 +1,6 @@
 package solicit
 
-import "strconv"
+import "github.com/goiwarp/iwarp/internal/names"
 
 // An Outcome is how an operation that was granted has ended.
 type Outcome uint8
@@ -16,17 +16,6 @@ const (
 	Failed
 )
 
-func (o Outcome) String() string {
-	switch o {
-	case OK:
-		return "ok"
-	case Nack:
-		return "nack"
-	case Timeout:
-		return "timeout"
-	case Failed:
-		return "failed"
-	default:
-		return "outcome " + strconv.Itoa(int(o))
-	}
-}
+var outcomeNames = [...]string{OK: "ok", Nack: "nack", Timeout: "timeout", Failed: "failed"}
+
+func (o Outcome) String() string { return names.Of(o, outcomeNames[:], "outcome %d") }

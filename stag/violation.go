@@ -1,6 +1,6 @@
 package stag
 
-import "fmt"
+import "github.com/goiwarp/iwarp/internal/names"
 
 // A Violation says why an access or an invalidation was refused. It is a value and
 // not an error: each protocol layer has its own codes for the same reason.
@@ -26,9 +26,4 @@ var violationNames = [...]string{
 	NotInvalidatable: "STag cannot be invalidated",
 }
 
-func (v Violation) String() string {
-	if int(v) < len(violationNames) {
-		return violationNames[v]
-	}
-	return fmt.Sprintf("Violation(%d)", uint8(v))
-}
+func (v Violation) String() string { return names.Of(v, violationNames[:], "Violation(%d)") }

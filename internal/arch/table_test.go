@@ -24,7 +24,7 @@ var table = map[string]rule{
 	"stag":      {ours: []string{"internal"}},
 	"transport": {ours: []string{"internal"}, third: []string{"golang.org/x/sys"}},
 	// The window over inbound transfers knows none of them.
-	"solicit": {},
+	"solicit": {ours: []string{"internal/names"}},
 
 	// DDP over SCTP stands beside MPA, on the contract.
 	"transport/sctp": {ours: []string{"transport", "internal"}},
@@ -88,7 +88,7 @@ var table = map[string]rule{
 	},
 
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
-	"cm": {ours: []string{".", "transport", "internal/bucket", "internal/logkey", "internal/lru", "internal/quota", "internal/recent", "internal/servername"}, tests: []string{"stag", "internal"}},
+	"cm": {ours: []string{".", "transport", "internal/bucket", "internal/logkey", "internal/lru", "internal/names", "internal/quota", "internal/recent", "internal/servername"}, tests: []string{"stag", "internal"}},
 
 	// The keys of operations on regions. They know no connection: what they need of one is a
 	// function.
@@ -98,7 +98,7 @@ var table = map[string]rule{
 
 	// One-sided operations, on the verbs. Identity and keys of a connection come through the verbs too.
 	"rma": {
-		ours:  []string{".", "stag", "regionkey", "solicit", "rma/internal", "internal/bucket", "internal/logkey", "internal/lru", "internal/quota", "internal/recent"},
+		ours:  []string{".", "stag", "regionkey", "solicit", "rma/internal", "internal/bucket", "internal/logkey", "internal/lru", "internal/names", "internal/quota", "internal/recent"},
 		tests: []string{"cm", "transport", "internal"},
 	},
 	// The state machines of one-sided operations import nothing: they do nothing either.
@@ -173,7 +173,7 @@ var table = map[string]rule{
 	"internal/hostile/table": {tests: []string{"internal/mutate/list"}},
 	// What a peer sends, for scripted peers and random attackers. The attackers are data.
 	"internal/hostile/octets": {ours: []string{"stag"}},
-	"internal/hostile/attack": {ours: []string{"stag", "internal/hostile/octets"}},
+	"internal/hostile/attack": {ours: []string{"stag", "internal/hostile/octets", "internal/names"}},
 	// The program attacks all that listens, NVMe too.
 	"internal/hostile": {
 		ours: []string{".", "stag", "cm", "rma", "examples/nvme/backend", "examples/nvme/target", "internal/hostile"}, third: []string{"golang.org/x/sys"},
@@ -181,7 +181,7 @@ var table = map[string]rule{
 	// It plays them at an address, and knows no verbs.
 	"internal/hostile/drive": {ours: []string{"internal/hostile/attack"}},
 	// It searches the whole for hangs.
-	"internal/stress": {ours: []string{".", "stag", "internal/flagsonly"}},
+	"internal/stress": {ours: []string{".", "stag", "internal/flagsonly", "internal/names"}},
 	// It runs programs of verbs over all lower layers.
 	"internal/litmus": {ours: []string{".", "stag", "internal/recordpipe", "internal/setup"}, tests: []string{"internal/raceorder"}},
 	// Random programs of verbs, over every network.

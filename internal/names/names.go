@@ -3,10 +3,10 @@ package names
 
 import "fmt"
 
-// Of is the i-th name of a type, or its number where it has none.
-func Of(of string, names []string, i uint8) string {
-	if int(i) < len(names) && names[i] != "" {
-		return names[i]
+// Of is the name of n, or a text with its number where it has none: unknown is the format of that.
+func Of[N ~uint8 | ~uint16](n N, names []string, unknown string) string {
+	if int(n) < len(names) && names[n] != "" {
+		return names[n]
 	}
-	return fmt.Sprintf("%s(%d)", of, i)
+	return fmt.Sprintf(unknown, uint16(n))
 }

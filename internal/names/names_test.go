@@ -8,7 +8,7 @@ import (
 
 func TestNumberWithoutAName(t *testing.T) {
 	names := []string{1: "one"}
-	require.Equal(t, "one", Of("Op", names, 1))
-	require.Equal(t, "Op(0)", Of("Op", names, 0))
-	require.Equal(t, "Op(2)", Of("Op", names, 2))
+	require.Equal(t, "one", Of(uint8(1), names, "Op(%d)"))
+	require.Equal(t, "Op(0)", Of(uint8(0), names, "Op(%d)"))
+	require.Equal(t, "0x0102", Of(uint16(0x102), names, "%#04x"))
 }

@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/names"
 )
 
 // A call is what a helper does.
-type call int
+type call uint8
 
 const (
 	callWrite call = iota
@@ -22,28 +23,12 @@ const (
 	calls
 )
 
-func (c call) String() string {
-	switch c {
-	case callWrite:
-		return "RDMAWrite"
-	case callRead:
-		return "RDMARead"
-	case callSend:
-		return "Send"
-	case callFetchAdd:
-		return "FetchAdd"
-	case callCompareSwap:
-		return "CompareSwap"
-	case callDrain:
-		return "Drain"
-	case callRecv:
-		return "Recv"
-	case callCommit:
-		return "Commit"
-	default:
-		return fmt.Sprintf("call(%d)", int(c))
-	}
+var callNames = [...]string{
+	callWrite: "RDMAWrite", callRead: "RDMARead", callSend: "Send", callFetchAdd: "FetchAdd", callCompareSwap: "CompareSwap",
+	callDrain: "Drain", callRecv: "Recv", callCommit: "Commit",
 }
+
+func (c call) String() string { return names.Of(c, callNames[:], "call(%d)") }
 
 // A pattern is the mix of calls that the goroutines of one end make for a while. Which of them
 // receives and which sends depends on what completes their requests (octets that come or octets

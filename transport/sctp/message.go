@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/goiwarp/iwarp/internal/enhanced"
+	"github.com/goiwarp/iwarp/internal/names"
 )
 
 // The payload protocol identifiers of the messages of DDP (RFC 5043 section 5.2).
@@ -32,25 +33,12 @@ const (
 	EnhancedReject   Function = 7
 )
 
-func (f Function) String() string {
-	switch f {
-	case Initiate:
-		return "Initiate"
-	case Accept:
-		return "Accept"
-	case Reject:
-		return "Reject"
-	case Terminate:
-		return "Terminate"
-	case EnhancedInitiate:
-		return "Enhanced Initiate"
-	case EnhancedAccept:
-		return "Enhanced Accept"
-	case EnhancedReject:
-		return "Enhanced Reject"
-	}
-	return fmt.Sprintf("function %#04x", uint16(f))
+var functionNames = [...]string{
+	Initiate: "Initiate", Accept: "Accept", Reject: "Reject", Terminate: "Terminate",
+	EnhancedInitiate: "Enhanced Initiate", EnhancedAccept: "Enhanced Accept", EnhancedReject: "Enhanced Reject",
 }
+
+func (f Function) String() string { return names.Of(f, functionNames[:], "function %#04x") }
 
 func (f Function) isEnhanced() bool { return f >= EnhancedInitiate && f <= EnhancedReject }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/names"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -69,12 +70,7 @@ const (
 
 var actNames = [...]string{"send", "slow", "stall", "await", "FIN", "RST", "chunks", "cookie"}
 
-func (a Act) String() string {
-	if int(a) < len(actNames) {
-		return actNames[a]
-	}
-	return fmt.Sprintf("act %d", uint8(a))
-}
+func (a Act) String() string { return names.Of(a, actNames[:], "act %d") }
 
 // A Step is one thing that an attacker does.
 type Step struct {
