@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
@@ -21,7 +20,7 @@ func (r *release) licences(ctx context.Context, info *debug.BuildInfo) ([]byte, 
 	for _, m := range info.Deps {
 		fmt.Fprintf(&b, "  %s %s\n", m.Path, m.Version)
 	}
-	goroot, err := r.goOutput(ctx, "env", "GOROOT")
+	goroot, err := r.inTree(ctx, "go", "env", "GOROOT")
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +28,7 @@ func (r *release) licences(ctx context.Context, info *debug.BuildInfo) ([]byte, 
 		return nil, err
 	}
 	for _, m := range info.Deps {
-		dir, err := r.goOutput(ctx, "list", "-m", "-f", "{{.Dir}}", m.Path)
+		dir, err := r.inTree(ctx, "go", "list", "-m", "-f", "{{.Dir}}", m.Path)
 		if err != nil {
 			return nil, err
 		}
@@ -62,14 +61,4 @@ func addLicences(b *strings.Builder, of, dir string) error {
 		return fmt.Errorf("%s: there is no licence in %s", of, dir)
 	}
 	return nil
-}
-
-func (r *release) goOutput(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = r.root
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("go %s: %w", args[0], withStderr(err))
-	}
-	return strings.TrimSpace(string(out)), nil
 }

@@ -156,11 +156,20 @@ func (r *release) describe(ctx context.Context) error {
 }
 
 func (r *release) git(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...)
+	out, err := r.inTree(ctx, "git", args...)
+	if err != nil {
+		err = fmt.Errorf("%w; without Git say what is built by -commit and -time", err)
+	}
+	return out, err
+}
+
+// inTree is what a program prints that runs in the tree.
+func (r *release) inTree(ctx context.Context, program string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = r.root
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("git %s: %w; without Git say what is built by -commit and -time", args[0], withStderr(err))
+		return "", fmt.Errorf("%s %s: %w", program, args[0], withStderr(err))
 	}
 	return strings.TrimSpace(string(out)), nil
 }
