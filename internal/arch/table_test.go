@@ -144,7 +144,7 @@ var table = map[string]rule{
 		tests: []string{".", "stag", "internal/octettest"},
 	},
 	// Both tools read the list of planted defects.
-	"internal/conformance": {ours: []string{"internal/mutate/list"}},
+	"internal/conformance": {ours: []string{"internal/arch/measure", "internal/mutate/list"}},
 	"internal/mutate":      {ours: []string{"internal/flagsonly", "internal/mutate/list"}},
 	// They are tools that take no arguments, as the one before.
 	"internal/coverage":        {ours: []string{"internal/flagsonly"}},

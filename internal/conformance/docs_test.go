@@ -57,7 +57,7 @@ func functionsOfTests(t *testing.T, root string) map[string][]string {
 		}
 		for _, decl := range f.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil {
-				found[fn.Name.Name] = append(found[fn.Name.Name], packageName(dir))
+				found[fn.Name.Name] = append(found[fn.Name.Name], packageName(filepath.ToSlash(dir)))
 			}
 		}
 		return nil

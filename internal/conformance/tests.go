@@ -4,12 +4,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/goiwarp/iwarp/internal/arch/measure"
 )
 
 // scanTests finds the tests of the tree that show requirements. The result maps
@@ -17,28 +16,11 @@ import (
 // the tree.
 func scanTests(root string) (map[string][]string, error) {
 	found := make(map[string][]string)
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if name := d.Name(); p != root && (name == "testdata" || name[0] == '.' || name[0] == '_') {
-				return filepath.SkipDir
-			}
+	err := measure.Walk(root, ".go", func(name string, src []byte) error {
+		if !strings.HasSuffix(name, "_test.go") {
 			return nil
 		}
-		if !strings.HasSuffix(p, "_test.go") {
-			return nil
-		}
-		src, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, filepath.Dir(p))
-		if err != nil {
-			return err
-		}
-		return addTests(found, packageName(rel), src)
+		return addTests(found, packageName(path.Dir(name)), src)
 	})
 	return found, err
 }
@@ -48,7 +30,7 @@ func packageName(dir string) string {
 	if dir == "." {
 		return "iwarp"
 	}
-	return path.Clean(filepath.ToSlash(dir))
+	return dir
 }
 
 // addTests adds the tests of one file.
