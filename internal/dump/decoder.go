@@ -62,9 +62,6 @@ func New(cfg Config) *Decoder {
 	return &Decoder{cfg: cfg, conns: map[key]*conn{}, order: list.New(), links: map[pcap.LinkType]struct{}{}}
 }
 
-// Decoded tells whether anything of iWARP was decoded.
-func (d *Decoder) Decoded() bool { return d.decoded }
-
 // Packet decodes a packet. The records are valid until the next call.
 func (d *Decoder) Packet(p pcap.Packet) []Record {
 	d.out, d.packet = d.out[:0], p
