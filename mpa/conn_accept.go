@@ -80,7 +80,7 @@ func (r *Request) depth(d uint16) int {
 	if !r.frame.Enhanced {
 		return -1
 	}
-	return told(d)
+	return enhanced.Told(d)
 }
 
 // Accept sends a Reply with private, and makes the responder's end of the
@@ -99,7 +99,7 @@ func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private [
 	if err := r.checkOpened(o); err != nil {
 		return nil, nil, err
 	}
-	wrapped := sealing(r.seal)
+	wrapped := enhanced.Sealing(r.seal)
 	if err := o.checkPrivate(len(private), wrapped, r.frame.Enhanced); err != nil {
 		return nil, nil, err
 	}
@@ -153,7 +153,7 @@ func (r *Request) Refuse(ctx context.Context, cause error) error {
 }
 
 func (r *Request) refuse(ctx context.Context, cause error, ird, ord int, private []byte) error {
-	o, wrapped := Options{}, refusing(r.seal, cause)
+	o, wrapped := Options{}, enhanced.Refusing(r.seal, cause)
 	if err := o.checkPrivate(len(private), wrapped, r.frame.Enhanced); err != nil {
 		return err
 	}
@@ -175,12 +175,12 @@ func (r *Request) checkOpened(o Options) error {
 var errNotOpened = errors.New("mpa: Options.Seal is that of an initiator: have Request.Open open the Request")
 
 // reply sends f in the form that the Request had.
-func (r *Request) reply(ctx context.Context, f Frame, says enhanced.Data, wrapped seal, private []byte) error {
+func (r *Request) reply(ctx context.Context, f Frame, says enhanced.Data, wrapped enhanced.Seal, private []byte) error {
 	f.Revision, f.Enhanced = r.frame.Revision, r.frame.Enhanced
 	if f.Enhanced {
 		f.PrivateData = says.Append(nil)
 	}
-	octets, err := wrapped.frame(&f, f.AppendReply, private)
+	octets, err := f.sealed(wrapped, f.AppendReply, private)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, p
 	if isEnhanced {
 		request.PrivateData = enhanced.Request(ours).Append(nil)
 	}
-	frame, err := sealing(o.Seal).frame(request, request.AppendRequest, private)
+	frame, err := request.sealed(enhanced.Sealing(o.Seal), request.AppendRequest, private)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,7 +106,7 @@ func exchange(ctx context.Context, s transport.Stream, request *Frame, octets []
 func rejection(reply *Frame, d enhanced.Data, ulp []byte) error {
 	e := &RejectError{PrivateData: ulp, IRD: -1, ORD: -1}
 	if reply.Enhanced {
-		e.IRD, e.ORD = told(d.IRD), told(d.ORD)
+		e.IRD, e.ORD = enhanced.Told(d.IRD), enhanced.Told(d.ORD)
 	}
 	return e
 }
@@ -127,5 +127,5 @@ func initiatorTerms(request, reply *Frame, ours enhanced.Limits) *Terms {
 
 // negotiated notes what the peer said.
 func (t *Terms) negotiated(peer enhanced.Data) {
-	t.PeerIRD, t.PeerORD = told(peer.IRD), told(peer.ORD)
+	t.PeerIRD, t.PeerORD = enhanced.Told(peer.IRD), enhanced.Told(peer.ORD)
 }

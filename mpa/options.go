@@ -104,7 +104,7 @@ func (o Options) request(private int) (revision uint8, err error) {
 	if revision, err = o.asked(); err != nil {
 		return 0, err
 	}
-	return revision, o.checkPrivate(private, sealing(o.Seal), revision >= Revision2)
+	return revision, o.checkPrivate(private, enhanced.Sealing(o.Seal), revision >= Revision2)
 }
 
 // MaxPrivate is how many octets a Request with these options has room for behind the enhanced
@@ -126,7 +126,7 @@ func (o Options) maxPrivate(isEnhanced bool) int {
 
 // checkPrivate tells whether so much private data may go into a frame, with what the seal
 // adds to them.
-func (o Options) checkPrivate(n int, x seal, isEnhanced bool) error {
+func (o Options) checkPrivate(n int, x enhanced.Seal, isEnhanced bool) error {
 	limit := o.maxPrivate(isEnhanced)
 	switch {
 	case n+x.Overhead <= limit:
@@ -193,14 +193,6 @@ type Terms struct {
 	// Terminate message in place of the RTR and ends the connection. 2/0/06 or
 	// 2/0/07 (RFC 6581 section 8).
 	Fault *transport.Fault
-}
-
-// told translates the depth of a frame for the ULP.
-func told(depth uint16) int {
-	if depth == enhanced.Unset {
-		return -1
-	}
-	return int(depth)
 }
 
 // A RejectError is a responder's refusal.

@@ -7,16 +7,9 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A seal is an [enhanced.Seal] for the messages of this package.
-type seal struct{ enhanced.Seal }
-
-func sealing(s transport.Sealer) seal { return seal{enhanced.Sealing(s)} }
-
-func refusing(s transport.Sealer, cause error) seal { return seal{enhanced.Refusing(s, cause)} }
-
-// frame returns the octets of f, whose private data so far are the enhanced data, with those of
+// sealed returns the octets of f, whose private data so far are the enhanced data, with those of
 // the ULP behind them. write is that of f.
-func (x seal) frame(f *Frame, write func(b []byte) []byte, private []byte) ([]byte, error) {
+func (f *Frame) sealed(x enhanced.Seal, write func(b []byte) []byte, private []byte) ([]byte, error) {
 	start := HeaderSize + len(f.PrivateData)
 	f.PrivateData = append(f.PrivateData, private...)
 	if x.Wrap == nil {

@@ -17,6 +17,14 @@ const Unset = 0x3fff
 // MaxDepth is the largest depth that can be said, Unset being no depth.
 const MaxDepth = Unset - 1
 
+// Told is a depth of the peer's for the ULP: -1 if the peer left it open.
+func Told(depth uint16) int {
+	if depth == Unset {
+		return -1
+	}
+	return int(depth)
+}
+
 // The flags, in the upper two bits of each half (RFC 6581 section 9).
 const (
 	flagA = 0x8000 // first half: peer-to-peer

@@ -69,7 +69,7 @@ func (r *Request) depth(d uint16) int {
 	if !r.isEnhanced() {
 		return -1
 	}
-	return told(d)
+	return enhanced.Told(d)
 }
 
 // rtrs is what a responder takes as the first message: anything.
@@ -83,8 +83,8 @@ func (r *Request) Accept(o Options, ird, ord int, private []byte) (*Conn, *Terms
 	if err := r.checkOpened(o); err != nil {
 		return nil, nil, err
 	}
-	sealed := sealing(r.seal)
-	if err := checkPrivate(len(private), sealed, r.isEnhanced()); err != nil {
+	seal := enhanced.Sealing(r.seal)
+	if err := checkPrivate(len(private), seal, r.isEnhanced()); err != nil {
 		return nil, nil, err
 	}
 	r.mu.Lock()
@@ -104,7 +104,7 @@ func (r *Request) Accept(o Options, ird, ord int, private []byte) (*Conn, *Terms
 		answer.data, agreed = enhanced.Respond(r.asked.data, enhanced.Limits{IRD: ird, ORD: ord, RTR: rtrs})
 		t.IRD, t.ORD, t.RTR = agreed.IRD, agreed.ORD, agreed.RTR
 	}
-	msg, err := sealed.message(answer)
+	msg, err := answer.sealed(seal)
 	if err != nil {
 		refuse(r.s, true)
 		return nil, nil, err
@@ -128,8 +128,8 @@ func (r *Request) Reject(ird, ord int, private []byte) error {
 func (r *Request) Refuse(cause error) error { return r.reject(cause, -1, -1, nil) }
 
 func (r *Request) reject(cause error, ird, ord int, private []byte) error {
-	sealed := refusing(r.seal, cause)
-	if err := checkPrivate(len(private), sealed, r.isEnhanced()); err != nil {
+	seal := enhanced.Refusing(r.seal, cause)
+	if err := checkPrivate(len(private), seal, r.isEnhanced()); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -142,7 +142,7 @@ func (r *Request) reject(cause error, ird, ord int, private []byte) error {
 		answer.function = EnhancedReject
 		answer.data = enhanced.Refuse(r.asked.data, enhanced.Limits{IRD: ird, ORD: ord, RTR: rtrs})
 	}
-	msg, err := sealed.message(answer)
+	msg, err := answer.sealed(seal)
 	if err != nil {
 		refuse(r.s, true)
 		return err

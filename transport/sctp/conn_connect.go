@@ -26,11 +26,11 @@ func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []b
 	if o.isEnhanced() {
 		request.function, request.data = EnhancedInitiate, enhanced.Request(ours)
 	}
-	sealed := sealing(o.Seal)
+	seal := enhanced.Sealing(o.Seal)
 	var msg []byte
-	err := checkPrivate(len(private), sealed, o.isEnhanced())
+	err := checkPrivate(len(private), seal, o.isEnhanced())
 	if err == nil {
-		msg, err = sealed.message(request)
+		msg, err = request.sealed(seal)
 	}
 	if err != nil {
 		s.Release(true) // nothing was sent
@@ -50,7 +50,7 @@ func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []b
 	}
 	t := &Terms{IRD: max(ird, 0), ORD: max(ord, 0), PeerIRD: -1, PeerORD: -1, PeerPrivateData: bytes.Clone(answer.private)}
 	if o.isEnhanced() {
-		t.PeerIRD, t.PeerORD = told(answer.data.IRD), told(answer.data.ORD)
+		t.PeerIRD, t.PeerORD = enhanced.Told(answer.data.IRD), enhanced.Told(answer.data.ORD)
 		var agreed enhanced.Agreed
 		agreed, t.Fault = enhanced.Conclude(ours, answer.data)
 		t.IRD, t.ORD, t.RTR = agreed.IRD, agreed.ORD, agreed.RTR
@@ -71,7 +71,7 @@ func judge(request Function, answer *control, seal transport.Sealer) error {
 	case f == Reject || f == EnhancedReject && (answer.bare || !request.isEnhanced()):
 		return &RejectError{PrivateData: bytes.Clone(answer.private), IRD: -1, ORD: -1}
 	case f == EnhancedReject:
-		return &RejectError{PrivateData: bytes.Clone(answer.private), IRD: told(answer.data.IRD), ORD: told(answer.data.ORD)}
+		return &RejectError{PrivateData: bytes.Clone(answer.private), IRD: enhanced.Told(answer.data.IRD), ORD: enhanced.Told(answer.data.ORD)}
 	case f == Accept && request == Initiate, f == EnhancedAccept && request == EnhancedInitiate:
 		return nil
 	default:

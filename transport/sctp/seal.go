@@ -8,15 +8,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A seal is an [enhanced.Seal] for the messages of this package.
-type seal struct{ enhanced.Seal }
-
-func sealing(s transport.Sealer) seal { return seal{enhanced.Sealing(s)} }
-
-func refusing(s transport.Sealer, cause error) seal { return seal{enhanced.Refusing(s, cause)} }
-
-// message returns the octets of c, with room for the DDP-SSN.
-func (x seal) message(c control) ([]byte, error) {
+// sealed returns the octets of c, with room for the DDP-SSN.
+func (c control) sealed(x enhanced.Seal) ([]byte, error) {
 	if x.Wrap == nil {
 		return c.append(nil), nil
 	}

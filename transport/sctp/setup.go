@@ -58,18 +58,10 @@ func (e *RejectError) Error() string {
 // requests waiting (RFC 5043 section 6.4), or know nothing of RFC 6581.
 var ErrRefused = errors.New("sctp: the peer refused the session")
 
-// told translates a depth for the ULP.
-func told(depth uint16) int {
-	if depth == enhanced.Unset {
-		return -1
-	}
-	return int(depth)
-}
-
 // CheckRequest tells whether a session may be asked for with so many octets of private
 // data. Connect checks the same; a caller may want to know before there is an association.
 func (o Options) CheckRequest(private int) error {
-	return checkPrivate(private, sealing(o.Seal), o.isEnhanced())
+	return checkPrivate(private, enhanced.Sealing(o.Seal), o.isEnhanced())
 }
 
 // isEnhanced tells whether a session of RFC 6581 is asked for.
@@ -88,7 +80,7 @@ func maxPrivate(isEnhanced bool) int {
 
 // checkPrivate tells whether so much private data fits a control message, with what the seal
 // adds to them.
-func checkPrivate(n int, x seal, isEnhanced bool) error {
+func checkPrivate(n int, x enhanced.Seal, isEnhanced bool) error {
 	limit := maxPrivate(isEnhanced)
 	switch {
 	case n+x.Overhead <= limit:
