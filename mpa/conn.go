@@ -2,10 +2,10 @@ package mpa
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"sync/atomic"
 
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -42,7 +42,7 @@ type Conn struct {
 	predicted bool  // what came last had been predicted
 
 	closed  atomic.Bool
-	aborted atomic.Pointer[abortError]
+	aborted atomic.Pointer[errtext.Aborted]
 }
 
 var _ transport.LLP = (*Conn)(nil)
@@ -86,7 +86,7 @@ func (c *Conn) Close() error {
 // Abort resets the stream. The first cause is what every call returns from then
 // on, wrapped together with net.ErrClosed.
 func (c *Conn) Abort(cause error) {
-	c.aborted.CompareAndSwap(nil, &abortError{cause})
+	c.aborted.CompareAndSwap(nil, &errtext.Aborted{What: "mpa: connection", Cause: cause})
 	// The stream is gone either way: there is nothing to do about an error.
 	_ = c.s.Abort()
 }
@@ -120,23 +120,6 @@ func (c *Conn) lost(err error) error {
 		return net.ErrClosed
 	}
 	return &transport.Fault{Code: transport.MPAConnectionLost, Err: err}
-}
-
-// An abortError is what is left of an aborted connection.
-type abortError struct{ cause error }
-
-func (e *abortError) Error() string {
-	if e.cause == nil {
-		return "mpa: connection aborted"
-	}
-	return fmt.Sprintf("mpa: connection aborted: %v", e.cause)
-}
-
-func (e *abortError) Unwrap() []error {
-	if e.cause == nil {
-		return []error{net.ErrClosed}
-	}
-	return []error{e.cause, net.ErrClosed}
 }
 
 var errDiscarded = errors.New("mpa: the receiving half was given up")

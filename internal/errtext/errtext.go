@@ -3,6 +3,7 @@
 package errtext
 
 import (
+	"net"
 	"strconv"
 	"strings"
 	"unicode"
@@ -41,6 +42,27 @@ type reworded struct {
 
 func (e *reworded) Error() string { return e.text }
 func (e *reworded) Unwrap() error { return e.err }
+
+// An Aborted is what is left of a connection that was aborted. It matches Cause, which may be nil, and net.ErrClosed.
+type Aborted struct {
+	What  string
+	Cause error
+}
+
+func (e *Aborted) Error() string {
+	if e.Cause == nil {
+		return e.What + " aborted"
+	}
+	return e.What + " aborted: " + e.Cause.Error()
+}
+
+// Unwrap returns Cause and net.ErrClosed.
+func (e *Aborted) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{net.ErrClosed}
+	}
+	return []error{e.Cause, net.ErrClosed}
+}
 
 // Depth formats an IRD or ORD that the peer has sent.
 func Depth(n int) string {

@@ -2,10 +2,10 @@ package sctp
 
 import (
 	"encoding/binary"
-	"fmt"
 	"net"
 	"sync"
 
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -131,7 +131,7 @@ func (c *Conn) send(ppid uint32, msg []byte, urgent bool) error {
 func (c *Conn) Close() error { return c.shut(net.ErrClosed) }
 
 // Abort ends the session, and keeps the cause.
-func (c *Conn) Abort(cause error) { _ = c.shut(&abortError{cause}) }
+func (c *Conn) Abort(cause error) { _ = c.shut(&errtext.Aborted{What: "sctp: session", Cause: cause}) }
 
 // shut ends what is parked. The peer's half is read to its end and thrown away, because the
 // other sessions of the association share the room for what is not read.
@@ -173,21 +173,4 @@ func (c *Conn) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.closed
-}
-
-// An abortError is what is left of an aborted session.
-type abortError struct{ cause error }
-
-func (e *abortError) Error() string {
-	if e.cause == nil {
-		return "sctp: session aborted"
-	}
-	return fmt.Sprintf("sctp: session aborted: %v", e.cause)
-}
-
-func (e *abortError) Unwrap() []error {
-	if e.cause == nil {
-		return []error{net.ErrClosed}
-	}
-	return []error{e.cause, net.ErrClosed}
 }
