@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/closed"
 	"github.com/goiwarp/iwarp/internal/endwait"
 	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/postqueue"
@@ -28,14 +29,7 @@ var (
 func unconnected(qp *QP) error { return cmp.Or(qp.Err(), errNotConnected) }
 
 // hasEnded reports whether a QP has ended, or its set-up has failed.
-func hasEnded(qp *QP) bool {
-	select {
-	case <-qp.done:
-		return true
-	default:
-		return false
-	}
-}
+func hasEnded(qp *QP) bool { return closed.Is(qp.done) }
 
 // endUnconnected ends a QP without a connection: nothing is left to do if its set-up has failed.
 func endUnconnected(qp *QP) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/closed"
 )
 
 // DisconnectOptions are those of [DisconnectMany]. Zero values mean defaults.
@@ -72,10 +73,8 @@ func disconnect(grace context.Context, qp *iwarp.QP) error {
 	if qp == nil {
 		return errNoQP
 	}
-	select {
-	case <-qp.Done():
+	if closed.Is(qp.Done()) {
 		return nil
-	default:
 	}
 	aborted := make(chan struct{})
 	inTime := context.AfterFunc(grace, func() {
@@ -87,9 +86,7 @@ func disconnect(grace context.Context, qp *iwarp.QP) error {
 	if late {
 		<-aborted
 	}
-	select {
-	case <-qp.Done():
-	default:
+	if !closed.Is(qp.Done()) {
 		err = errors.Join(err, qp.Abort())
 	}
 	if late && qp.Err() != nil {

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/closed"
 )
 
 // A flow takes items from a sequence, has goroutines work on them, and yields what has become
@@ -150,14 +152,7 @@ func (f *flow[In, Out]) fail(panics any) {
 }
 
 // hasFailed reports whether fail was called: nothing more is yielded then.
-func (f *flow[In, Out]) hasFailed() bool {
-	select {
-	case <-f.failed:
-		return true
-	default:
-		return false
-	}
-}
+func (f *flow[In, Out]) hasFailed() bool { return closed.Is(f.failed) }
 
 // begin hands an item to a goroutine, or lets it wait for its group.
 func (f *flow[In, Out]) begin(in In) {

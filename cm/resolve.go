@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"sync"
 
+	"github.com/goiwarp/iwarp/internal/closed"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -40,14 +41,7 @@ type lookup struct {
 }
 
 // ended tells whether the lookup has.
-func (l *lookup) ended() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return false
-	}
-}
+func (l *lookup) ended() bool { return closed.Is(l.done) }
 
 // resolve returns the addresses of a name. begin is called before anything is sent for it. A
 // lookup that has failed stands, but for an attempt behind one that was told of it: last is the

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/closed"
 	"github.com/goiwarp/iwarp/regionkey"
 	"github.com/goiwarp/iwarp/rma/internal/op"
 )
@@ -108,14 +109,7 @@ func (cl *Client) Err() error {
 }
 
 // ended reports whether the connection has ended. Some of its operations may have no outcome yet.
-func (cl *Client) ended() bool {
-	select {
-	case <-cl.c.qp.Done():
-		return true
-	default:
-		return false
-	}
-}
+func (cl *Client) ended() bool { return closed.Is(cl.c.qp.Done()) }
 
 func (c *conn) closedBy() error {
 	c.mu.Lock()

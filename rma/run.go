@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/closed"
 	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
@@ -271,9 +272,7 @@ func (c *conn) lookDrained() {
 	if c.stage != closing || c.busy > 0 || c.asServer != nil && !c.asServer.Answered() {
 		return
 	}
-	select {
-	case <-c.drained:
-	default:
+	if !closed.Is(c.drained) {
 		close(c.drained)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/closed"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/plan"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
@@ -260,7 +261,7 @@ func (c *Conn) next(cancel <-chan struct{}) (*Call, error) {
 
 // end is why there are no more calls, or errCanceled if the QP does not end before.
 func (c *Conn) end(cancel <-chan struct{}) error {
-	if isClosed(c.lost) && !ends(c.qp, cancel) {
+	if closed.Is(c.lost) && !ends(c.qp, cancel) {
 		return errCanceled
 	}
 	c.mu.Lock()
@@ -277,6 +278,6 @@ func ends(qp *iwarp.QP, cancel <-chan struct{}) bool {
 	case <-qp.Done():
 		return true
 	case <-cancel:
-		return isClosed(qp.Done())
+		return closed.Is(qp.Done())
 	}
 }

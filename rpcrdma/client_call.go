@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/closed"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/plan"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 	"github.com/goiwarp/iwarp/stag"
@@ -253,7 +254,7 @@ func (s *slot) await(ctx context.Context) (answer, error) {
 	}
 	s.state, s.mem = abandoned, nil
 	c.mu.Unlock()
-	if isClosed(c.lost) {
+	if closed.Is(c.lost) {
 		return answer{}, c.ended(ctx)
 	}
 	return answer{}, ctx.Err()

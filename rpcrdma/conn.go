@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/closed"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -159,10 +160,10 @@ func (c *Conn) reach(s stage) bool {
 
 // settle looks whether the connection is drained, and whether all replies are sent. mu is held.
 func (c *Conn) settle() {
-	if c.stage == closing && !c.sending() && !isClosed(c.flushed) {
+	if c.stage == closing && !c.sending() && !closed.Is(c.flushed) {
 		close(c.flushed)
 	}
-	if c.stage > serving && c.inHand+len(c.posts)+len(c.owed) == 0 && !isClosed(c.drained) {
+	if c.stage > serving && c.inHand+len(c.posts)+len(c.owed) == 0 && !closed.Is(c.drained) {
 		close(c.drained)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/closed"
 )
 
 // A deadline is one of a net.Conn. It may change while a goroutine waits for it.
@@ -36,7 +38,7 @@ func (d *deadline) set(t time.Time) {
 		<-d.channel() // the function runs, or has run
 	}
 	d.timer = nil
-	passed := isClosed(d.channel())
+	passed := closed.Is(d.channel())
 	if t.IsZero() || time.Until(t) > 0 {
 		if passed {
 			d.passed = make(chan struct{})
@@ -54,17 +56,8 @@ func (d *deadline) set(t time.Time) {
 
 // err is the error of a deadline that has passed.
 func (d *deadline) err() error {
-	if isClosed(d.wait()) {
+	if closed.Is(d.wait()) {
 		return os.ErrDeadlineExceeded
 	}
 	return nil
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/goiwarp/iwarp/internal/blockcopy"
+	"github.com/goiwarp/iwarp/internal/closed"
 )
 
 // errNoCall is the error of a reply that answers no call.
@@ -47,7 +48,7 @@ func (r *records) Write(p []byte) (n int, err error) {
 		if err := r.writeEnd.err(); err != nil {
 			return n, err
 		}
-		if isClosed(r.c.lost) {
+		if closed.Is(r.c.lost) {
 			w.reset(r.c)
 			return n, r.c.lostNow()
 		}
@@ -154,7 +155,7 @@ func (r *records) reply() error {
 	}
 	if k == nil {
 		w.reset(c)
-		if isClosed(c.lost) {
+		if closed.Is(c.lost) {
 			return c.lostNow()
 		}
 		return fmt.Errorf("%w: XID %#x", errNoCall, xid)

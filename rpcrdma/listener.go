@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/closed"
 )
 
 // backlog is how many connections may be established, or on their way there, that Accept has not returned. Others wait in
@@ -66,7 +67,7 @@ func (n *Listener) handle(cr *iwarp.ConnRequest) {
 		return
 	}
 	n.mu.Lock()
-	if !isClosed(c.done) {
+	if !closed.Is(c.done) {
 		n.live[c] = struct{}{}
 	}
 	n.mu.Unlock()

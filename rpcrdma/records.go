@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/closed"
 )
 
 // Records returns the connection as a stream with record marks (RFC 5531 section 11): Read returns calls, each as
@@ -54,7 +56,7 @@ func (r *records) Read(p []byte) (int, error) {
 			return 0, r.why(err)
 		}
 	}
-	if isClosed(r.c.lost) {
+	if closed.Is(r.c.lost) {
 		r.drop()
 		return 0, r.why(r.c.end(r.readEnd.wait()))
 	}

@@ -88,7 +88,7 @@ var table = map[string]rule{
 	},
 
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
-	"cm": {ours: []string{".", "transport", "internal/bucket", "internal/logkey", "internal/lru", "internal/names", "internal/quota", "internal/recent", "internal/servername"}, tests: []string{"stag", "internal"}},
+	"cm": {ours: []string{".", "transport", "internal/bucket", "internal/closed", "internal/logkey", "internal/lru", "internal/names", "internal/quota", "internal/recent", "internal/servername"}, tests: []string{"stag", "internal"}},
 
 	// The keys of operations on regions. They know no connection: what they need of one is a
 	// function.
@@ -98,7 +98,7 @@ var table = map[string]rule{
 
 	// One-sided operations, on the verbs. Identity and keys of a connection come through the verbs too.
 	"rma": {
-		ours:  []string{".", "stag", "regionkey", "solicit", "rma/internal", "internal/bucket", "internal/logkey", "internal/lru", "internal/names", "internal/quota", "internal/recent"},
+		ours:  []string{".", "stag", "regionkey", "solicit", "rma/internal", "internal/bucket", "internal/closed", "internal/logkey", "internal/lru", "internal/names", "internal/quota", "internal/recent"},
 		tests: []string{"cm", "transport", "internal"},
 	},
 	// The state machines of one-sided operations import nothing: they do nothing either.
@@ -113,7 +113,7 @@ var table = map[string]rule{
 	"rsocket/internal/wire":   {tests: []string{"internal/octettest"}},
 	"rsocket/internal/stream": {ours: []string{"rsocket/internal/wire"}},
 	// RPC over RDMA, on the verbs: its octets, and what goes where.
-	"rpcrdma":                   {ours: []string{".", "stag", "rpcrdma/internal", "internal/blockcopy"}, tests: []string{"solicit", "transport", "internal/octettest", "internal/raceorder", "internal/wiretest"}},
+	"rpcrdma":                   {ours: []string{".", "stag", "rpcrdma/internal", "internal/blockcopy", "internal/closed"}, tests: []string{"solicit", "transport", "internal/octettest", "internal/raceorder", "internal/wiretest"}},
 	"rpcrdma/internal/wire":     {tests: []string{"rpcrdma/internal/captures", "internal/octettest"}},
 	"rpcrdma/internal/plan":     {ours: []string{"rpcrdma/internal/wire"}, tests: []string{"rpcrdma/internal/captures"}},
 	"rpcrdma/internal/captures": {third: []string{"github.com/stretchr/testify"}},
@@ -189,7 +189,7 @@ var table = map[string]rule{
 	"internal/metamorphic/program": {ours: []string{".", "stag", "solicit", "internal/damage", "internal/selfsigned"}, tests: []string{"internal/raceorder", "internal/wiretest"}},
 	"internal/soak":                {ours: []string{".", "stag", "internal/damage", "internal/flagsonly", "internal/metamorphic/program"}},
 	// It damages connections for them, and for tests.
-	"internal/damage": {ours: []string{"transport", "internal/crc32c"}},
+	"internal/damage": {ours: []string{"transport", "internal/closed", "internal/crc32c"}},
 	// They touch the memory that peers share.
 	"internal/crc32c":    {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},
 	"internal/blockcopy": {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/goiwarp/iwarp/internal/closed"
 	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/mpa"
@@ -51,17 +52,7 @@ func (i *Identity[P]) Refused(c transport.Code, s rdmap.Stats) bool {
 func (i *Identity[P]) Gated() bool { return i != nil && i.admitted != nil }
 
 // Admitted reports whether the peer has proved itself, or need not.
-func (i *Identity[P]) Admitted() bool {
-	if !i.Gated() {
-		return true
-	}
-	select {
-	case <-i.admitted:
-		return true
-	default:
-		return false
-	}
-}
+func (i *Identity[P]) Admitted() bool { return !i.Gated() || closed.Is(i.admitted) }
 
 // A Connection is what Admit has to know of one.
 type Connection struct {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/closed"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -184,14 +185,7 @@ func (c *Line) Arm(side, octets int, how string) {
 }
 
 // isFree tells whether the line is not held.
-func (c *Line) isFree() bool {
-	select {
-	case <-c.held:
-		return true
-	default:
-		return false
-	}
-}
+func (c *Line) isFree() bool { return closed.Is(c.held) }
 
 // Hold keeps back what both ends send from now on, until Release.
 func (c *Line) Hold() {

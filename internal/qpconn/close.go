@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/goiwarp/iwarp/internal/closed"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -32,9 +33,7 @@ func (c *Conn) checkDrained() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-c.ending.drained:
-	default:
+	if !closed.Is(c.ending.drained) {
 		close(c.ending.drained)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	pion "github.com/pion/sctp"
 
+	"github.com/goiwarp/iwarp/internal/closed"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -238,14 +239,7 @@ func (a *association) Err() error {
 }
 
 // over reports whether the association has failed, without its lock.
-func (a *association) over() bool {
-	select {
-	case <-a.done:
-		return true
-	default:
-		return false
-	}
-}
+func (a *association) over() bool { return closed.Is(a.done) }
 
 // shutdown ends the association gracefully, unless that has begun already.
 func (a *association) shutdown() {
