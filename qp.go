@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -291,9 +292,7 @@ func (qc *QPConfig) withDefaults(r *RNIC) (QPConfig, error) {
 	if c.StallWait < 0 {
 		return c, fmt.Errorf("iwarp: QPConfig.StallWait is negative: %v", c.StallWait)
 	}
-	if c.RNRWait == 0 {
-		c.RNRWait = defaultRNRWait
-	}
+	c.RNRWait = cmp.Or(c.RNRWait, defaultRNRWait)
 	c.PrivateData = append([]byte(nil), c.PrivateData...)
 	if c.Commit != nil {
 		var err error

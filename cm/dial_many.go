@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,18 +58,12 @@ func (o *Options) withDefaults() Options {
 	if c.InFlight <= 0 {
 		c.InFlight = defaultInFlight
 	}
-	if c.PerHost == 0 {
-		c.PerHost = defaultPerHost
-	}
+	c.PerHost = cmp.Or(c.PerHost, defaultPerHost)
 	if c.PerHost < 0 {
 		c.PerHost = c.InFlight
 	}
-	if c.Timeout == 0 {
-		c.Timeout = setupTimeout
-	}
-	if c.Resolver == nil {
-		c.Resolver = net.DefaultResolver
-	}
+	c.Timeout = cmp.Or(c.Timeout, setupTimeout)
+	c.Resolver = cmp.Or(c.Resolver, net.DefaultResolver)
 	return c
 }
 
@@ -155,10 +150,7 @@ func (w *setter) close() {
 func (w *setter) setUp(ctx context.Context, t *task[Target, Result]) {
 	turn, err := w.window.enter(ctx)
 	if err == nil {
-		d := t.in.Timeout
-		if d == 0 {
-			d = w.options.Timeout
-		}
+		d := cmp.Or(t.in.Timeout, w.options.Timeout)
 		err = w.limit.end(w.attempts(w.limit.begin(ctx, d), t, turn))
 	}
 	w.last = nil
@@ -169,10 +161,7 @@ func (w *setter) setUp(ctx context.Context, t *task[Target, Result]) {
 
 // attempts makes one attempt after the other. The first has entered the window.
 func (w *setter) attempts(ctx context.Context, t *task[Target, Result], turn turn) error {
-	qc := t.in.QP
-	if qc == nil {
-		qc = w.options.QP
-	}
+	qc := cmp.Or(t.in.QP, w.options.QP)
 	for counted := 0; ; {
 		err := w.attempt(ctx, &t.in, qc, &t.out)
 		how := outcomeOf(err)

@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,9 +48,7 @@ func DisconnectMany(ctx context.Context, qps iter.Seq[*iwarp.QP], opts *Disconne
 	if o.InFlight <= 0 {
 		o.InFlight = defaultInFlight
 	}
-	if o.Timeout == 0 {
-		o.Timeout = closeTimeout
-	}
+	o.Timeout = cmp.Or(o.Timeout, closeTimeout)
 	return func(yield func(*iwarp.QP, error) bool) {
 		grace, cancel := ctx, context.CancelFunc(func() {})
 		if o.Timeout > 0 {

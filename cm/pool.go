@@ -90,12 +90,8 @@ func NewPool(cfg *PoolConfig) (*Pool, error) {
 	if c.PerPeer < 0 || c.Max < 0 || c.Idle < 0 {
 		return nil, fmt.Errorf("cm: PoolConfig.PerPeer is %d, Max %d and Idle %v, and none may be negative", c.PerPeer, c.Max, c.Idle)
 	}
-	if c.PerPeer == 0 {
-		c.PerPeer = 1
-	}
-	if c.Max == 0 {
-		c.Max = defaultMax
-	}
+	c.PerPeer = cmp.Or(c.PerPeer, 1)
+	c.Max = cmp.Or(c.Max, defaultMax)
 	if c.Backoff == nil {
 		c.Backoff = backoff
 	}

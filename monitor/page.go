@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -74,10 +75,7 @@ var types = map[string]string{
 
 // serveFile serves a file of the page.
 func serveFile(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("file")
-	if name == "" {
-		name = "index.html"
-	}
+	name := cmp.Or(r.PathValue("file"), "index.html")
 	b, err := web.ReadFile("web/" + name)
 	if err != nil {
 		http.NotFound(w, r)

@@ -1,6 +1,7 @@
 package rsocket
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -57,17 +58,10 @@ func (c *Config) withDefaults() (Config, error) {
 	if c != nil {
 		all = *c
 	}
-	for _, f := range []struct {
-		field *int
-		value int
-	}{{&all.ReadBuffer, defaultBuffer}, {&all.WriteBuffer, defaultBuffer}, {&all.Credits, defaultCredits}} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
-	}
-	if all.MaxReadBuffer == 0 {
-		all.MaxReadBuffer = max(defaultMax, all.ReadBuffer)
-	}
+	all.ReadBuffer = cmp.Or(all.ReadBuffer, defaultBuffer)
+	all.WriteBuffer = cmp.Or(all.WriteBuffer, defaultBuffer)
+	all.Credits = cmp.Or(all.Credits, defaultCredits)
+	all.MaxReadBuffer = cmp.Or(all.MaxReadBuffer, max(defaultMax, all.ReadBuffer))
 	return all, all.check()
 }
 

@@ -1,6 +1,7 @@
 package solicit
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -100,25 +101,17 @@ func (c Config) withDefaults() Config {
 	if c.Fixed != 0 {
 		c.Min, c.Max, c.Start = c.Fixed, c.Fixed, c.Fixed
 	}
-	if c.Max == 0 {
-		c.Max = max(defaultMax, c.Min, c.Start)
-	}
+	c.Max = cmp.Or(c.Max, max(defaultMax, c.Min, c.Start))
 	if c.Min == 0 {
 		c.Min = min(defaultMin, c.Max)
 		if c.Start != 0 {
 			c.Min = min(c.Min, c.Start)
 		}
 	}
-	if c.Start == 0 {
-		c.Start = min(max(defaultStart, c.Min), c.Max)
-	}
+	c.Start = cmp.Or(c.Start, min(max(defaultStart, c.Min), c.Max))
 	for i, w := range c.Weight {
-		if w == 0 {
-			c.Weight[i] = defaultWeight[i]
-		}
+		c.Weight[i] = cmp.Or(w, defaultWeight[i])
 	}
-	if c.MaxQueue == 0 {
-		c.MaxQueue = defaultMaxQueue
-	}
+	c.MaxQueue = cmp.Or(c.MaxQueue, defaultMaxQueue)
 	return c
 }

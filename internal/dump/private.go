@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -150,10 +151,7 @@ func cmBlock(b []byte) (block Block, inner []byte, ok bool) {
 
 func cmReject(block Block, b []byte) (Block, []byte, bool) {
 	block.Message = "REJ"
-	name := cmCodes[b[8]]
-	if name == "" {
-		name = "unknown"
-	}
+	name := cmp.Or(cmCodes[b[8]], "unknown")
 	signed := b[6]&cmSigned != 0
 	block.Fields = append(block.Fields, Field{"code", b[8]}, Field{"name", name}, Field{"signed", signed})
 	if hint := binary.BigEndian.Uint64(b[12:]); hint != 0 {

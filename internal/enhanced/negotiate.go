@@ -1,6 +1,10 @@
 package enhanced
 
-import "github.com/goiwarp/iwarp/transport"
+import (
+	"cmp"
+
+	"github.com/goiwarp/iwarp/transport"
+)
 
 // Limits is what one endpoint brings to the negotiation.
 type Limits struct {
@@ -114,9 +118,7 @@ func Conclude(ours Limits, reply Data) (Agreed, *transport.Fault) {
 // best picks one kind of set, or of other if set is empty: the one that costs
 // the responder least.
 func best(set, other transport.RTR) transport.RTR {
-	if set == 0 {
-		set = other
-	}
+	set = cmp.Or(set, other)
 	for _, kind := range []transport.RTR{transport.RTRWrite, transport.RTRRead, transport.RTRSend} {
 		if set&kind != 0 {
 			return kind

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -44,15 +45,9 @@ func (m *Manager) Complete(lc *ListenConfig) (ListenConfig, error) {
 		return c, fmt.Errorf("iwarp: ListenConfig.SetupTimeout is %v, ProgressTimeout %v and MaxHalfOpen %d, and none may be negative",
 			c.SetupTimeout, c.ProgressTimeout, c.MaxHalfOpen)
 	}
-	if c.SetupTimeout == 0 {
-		c.SetupTimeout = defaultSetupTimeout
-	}
-	if c.ProgressTimeout == 0 {
-		c.ProgressTimeout = min(defaultProgressTimeout, c.SetupTimeout)
-	}
-	if c.MaxHalfOpen == 0 {
-		c.MaxHalfOpen = m.cfg.MaxHalfOpen
-	}
+	c.SetupTimeout = cmp.Or(c.SetupTimeout, defaultSetupTimeout)
+	c.ProgressTimeout = cmp.Or(c.ProgressTimeout, min(defaultProgressTimeout, c.SetupTimeout))
+	c.MaxHalfOpen = cmp.Or(c.MaxHalfOpen, m.cfg.MaxHalfOpen)
 	if c.MaxHalfOpen > m.cfg.MaxHalfOpen {
 		return c, fmt.Errorf("%w: ListenConfig.MaxHalfOpen is %d, at most %d", m.cfg.Limit, c.MaxHalfOpen, m.cfg.MaxHalfOpen)
 	}

@@ -1,6 +1,7 @@
 package soliciting
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -28,9 +29,7 @@ type Solicitor struct {
 
 // New returns a Solicitor. What is wrong with its configuration is an error of Join.
 func New(cfg solicit.Config) *Solicitor {
-	if cfg.MaxQueue == 0 {
-		cfg.MaxQueue = mostUsers
-	}
+	cfg.MaxQueue = cmp.Or(cfg.MaxQueue, mostUsers)
 	s := &Solicitor{began: time.Now(), err: cfg.Check(), timed: cfg.Dispatch != [2]time.Duration{}}
 	w := solicit.New(cfg, s.began)
 	s.most = uint64(w.Max())

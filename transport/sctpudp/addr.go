@@ -1,6 +1,7 @@
 package sctpudp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -64,27 +65,17 @@ func resolve(ctx context.Context, addr string) (Addr, error) {
 	if n == 0 {
 		return Addr{}, &net.AddrError{Err: "port 0 is no port of a peer", Addr: addr}
 	}
-	if host == "" {
-		host = "localhost"
-	}
-	ip, err := sctp.Resolve(ctx, host)
+	ip, err := sctp.Resolve(ctx, cmp.Or(host, "localhost"))
 	if err != nil {
 		return Addr{}, err
 	}
-	a := Addr{UDP: netip.AddrPortFrom(sctp.Reachable(ip), uint16(n)), Port: port}
-	if port == 0 {
-		a.Port = a.UDP.Port()
-	}
-	return a, nil
+	return Addr{UDP: netip.AddrPortFrom(sctp.Reachable(ip), uint16(n)), Port: cmp.Or(port, uint16(n))}, nil
 }
 
 // addrOf is the address of a bound socket. An unspecified SCTP port is that of UDP.
 func addrOf(a net.Addr, port uint16) Addr {
 	udp := unmap(a)
-	if port == 0 {
-		port = udp.Port()
-	}
-	return Addr{UDP: udp, Port: port}
+	return Addr{UDP: udp, Port: cmp.Or(port, udp.Port())}
 }
 
 func unmap(a net.Addr) netip.AddrPort {

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,10 +100,7 @@ func (r *Runner) once(p Program, c Config) (Outcome, []Entry, error) {
 
 // execute runs a plan over one Config.
 func (r *Runner) execute(plan *Plan, c Config) (*run, error) {
-	wait := r.Wait
-	if wait == 0 {
-		wait = time.Minute
-	}
+	wait := cmp.Or(r.Wait, time.Minute)
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	x := &run{
