@@ -1,6 +1,11 @@
 package rma
 
-import "github.com/goiwarp/iwarp/rma/internal/op"
+import (
+	"maps"
+	"slices"
+
+	"github.com/goiwarp/iwarp/rma/internal/op"
+)
 
 // ServerStats are the counters of a Server, of all its connections.
 type ServerStats struct {
@@ -23,10 +28,7 @@ func (s *Server) Stats() ServerStats {
 	s.mu.Lock()
 	all := ServerStats{Regions: len(s.regions), Connections: len(s.conns), CachedSealers: s.cache.Len()}
 	n := s.ended
-	live := make([]*conn, 0, len(s.conns))
-	for c := range s.conns {
-		live = append(live, c)
-	}
+	live := slices.AppendSeq(make([]*conn, 0, len(s.conns)), maps.Keys(s.conns))
 	s.mu.Unlock()
 	for _, c := range live {
 		n = sum(n, c.serverStats())

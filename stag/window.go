@@ -2,7 +2,9 @@ package stag
 
 import (
 	"context"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/goiwarp/iwarp/internal/lockorder"
 )
@@ -49,10 +51,7 @@ func (ws *Windows) Len() int {
 // Invalidate invalidates all of them, because their stream has ended.
 func (ws *Windows) Invalidate() {
 	ws.mu.Lock()
-	all := make([]*Region, 0, len(ws.bound))
-	for w := range ws.bound {
-		all = append(all, w)
-	}
+	all := slices.AppendSeq(make([]*Region, 0, len(ws.bound)), maps.Keys(ws.bound))
 	ws.mu.Unlock()
 	for _, w := range all {
 		w.kill()

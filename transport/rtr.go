@@ -16,12 +16,9 @@ const (
 // String returns the names of the kinds in the set.
 func (r RTR) String() string {
 	var names []string
-	for _, k := range []struct {
-		kind RTR
-		name string
-	}{{RTRSend, "Send"}, {RTRWrite, "Write"}, {RTRRead, "Read"}} {
-		if r&k.kind != 0 {
-			names = append(names, k.name)
+	for i, name := range [...]string{"Send", "Write", "Read"} {
+		if r&(1<<i) != 0 {
+			names = append(names, name)
 		}
 	}
 	if names == nil {

@@ -2,7 +2,9 @@ package sctpkernel
 
 import (
 	"context"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,11 +124,7 @@ func (l *Listener) End() {
 func (l *Listener) associations() []*association {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := make([]*association, 0, len(l.open))
-	for a := range l.open {
-		all = append(all, a)
-	}
-	return all
+	return slices.Collect(maps.Keys(l.open))
 }
 
 // asked reads what a peer asks for.

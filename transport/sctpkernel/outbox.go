@@ -2,6 +2,7 @@ package sctpkernel
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -176,12 +177,7 @@ func (o *outbox) acked(m mark) bool {
 func (o *outbox) waits(s *stream) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, p := range o.urgent {
-		if p.s == s {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.urgent, func(p pending) bool { return p.s == s })
 }
 
 // allAcked tells whether all that was sent on s is known to be acknowledged.

@@ -3,8 +3,10 @@ package sctpudp
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -276,11 +278,7 @@ func (e *endpoint) retire() {
 func (e *endpoint) associations() []*association {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := make([]*association, 0, len(e.byTag))
-	for _, a := range e.byTag {
-		all = append(all, a)
-	}
-	return all
+	return slices.Collect(maps.Values(e.byTag))
 }
 
 func (e *endpoint) over() bool {

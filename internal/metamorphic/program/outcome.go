@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -15,10 +16,7 @@ func (o Outcome) addf(end End, format string, args ...any) {
 
 // compareOutcomes tells where two outcomes differ.
 func compareOutcomes(a, b Outcome) error {
-	var ends []End
-	for end := range a {
-		ends = append(ends, end)
-	}
+	ends := slices.Collect(maps.Keys(a))
 	for end := range b {
 		if _, ok := a[end]; !ok {
 			ends = append(ends, end)
