@@ -109,30 +109,34 @@ func (q *request) append(b []byte) []byte {
 // parseRequest reads the block of a Request frame. What it has read so far is valid beside an
 // error, for the log. Slices are parts of b.
 func parseRequest(b []byte) (q request, err error) {
-	h, rest, err := parseHeader(b)
-	if err != nil {
+	var rest []byte
+	if q.suite, q.mode, rest, err = parseStart(b, typeRequest, "Request", requestSize); err != nil {
 		return q, err
-	}
-	q.suite = h.suite
-	if !h.suite.known() {
-		return q, failure(ReasonVersion, "suite %d", h.suite)
-	}
-	if h.kind != typeRequest {
-		return q, malformed("a block of type %d in place of a Request's", h.kind)
-	}
-	if q.mode, err = modeOf(h.flags); err != nil {
-		return q, err
-	}
-	if len(b) < requestSize {
-		return q, malformed("%d octets, fewer than a Request has", len(b))
 	}
 	q.keyID = binary.BigEndian.Uint64(rest)
 	copy(q.clientID[:], rest[8:])
 	q.time = binary.BigEndian.Uint64(rest[24:])
 	copy(q.nonce[:], rest[32:])
 	q.qpID = binary.BigEndian.Uint32(rest[48:])
-	q.public, q.app, err = parseTail(h.suite, int(binary.BigEndian.Uint16(rest[52:])), b[requestSize:])
+	q.public, q.app, err = parseTail(q.suite, int(binary.BigEndian.Uint16(rest[52:])), b[requestSize:])
 	return q, err
+}
+
+// parseStart takes the header off a Request or a Reply, whose fixed part has that size.
+func parseStart(b []byte, kind blockType, name string, size int) (s Suite, m Mode, rest []byte, err error) {
+	h, rest, err := parseHeader(b)
+	switch {
+	case err != nil:
+		return 0, 0, nil, err
+	case !h.suite.known():
+		return h.suite, 0, nil, failure(ReasonVersion, "suite %d", h.suite)
+	case h.kind != kind:
+		return h.suite, 0, nil, malformed("a block of type %d in place of a %s's", h.kind, name)
+	}
+	if m, err = modeOf(h.flags); err == nil && len(b) < size {
+		err = malformed("%d octets, fewer than a %s has", len(b), name)
+	}
+	return h.suite, m, rest, err
 }
 
 // parseTail splits what follows the fixed part of a Request or a Reply.
@@ -170,28 +174,15 @@ func (p *reply) append(b []byte) []byte {
 
 // parseReply reads the block of an accepting Reply frame. Slices are parts of b.
 func parseReply(b []byte) (p reply, err error) {
-	h, rest, err := parseHeader(b)
-	if err != nil {
+	var rest []byte
+	if p.suite, p.mode, rest, err = parseStart(b, typeReply, "Reply", replySize); err != nil {
 		return p, err
-	}
-	p.suite = h.suite
-	if !h.suite.known() {
-		return p, failure(ReasonVersion, "suite %d", h.suite)
-	}
-	if h.kind != typeReply {
-		return p, malformed("a block of type %d in place of a Reply's", h.kind)
-	}
-	if p.mode, err = modeOf(h.flags); err != nil {
-		return p, err
-	}
-	if len(b) < replySize {
-		return p, malformed("%d octets, fewer than a Reply has", len(b))
 	}
 	copy(p.serverID[:], rest)
 	p.time = binary.BigEndian.Uint64(rest[16:])
 	copy(p.nonce[:], rest[24:])
 	p.qpID = binary.BigEndian.Uint32(rest[40:])
-	p.public, p.app, err = parseTail(h.suite, int(binary.BigEndian.Uint16(rest[44:])), b[replySize:])
+	p.public, p.app, err = parseTail(p.suite, int(binary.BigEndian.Uint16(rest[44:])), b[replySize:])
 	return p, err
 }
 
