@@ -29,7 +29,7 @@ func segments(t *testing.T, file []byte) []pcap.Segment {
 			return segs
 		}
 		require.NoError(t, err, "the file is whole")
-		s, err := pcap.Parse(r.LinkType(), p.Data)
+		s, err := pcap.Parse(p.Link, p.Data)
 		require.NoError(t, err, "every packet is a TCP segment")
 		s.Payload = append([]byte(nil), s.Payload...)
 		segs = append(segs, s)

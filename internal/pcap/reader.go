@@ -11,7 +11,6 @@ import (
 type Reader struct {
 	source source
 	next   func() (Packet, error)
-	link   LinkType
 	number int // packets that were read
 }
 
@@ -31,12 +30,9 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	pr.next, pr.link = c.next, c.link
+	pr.next = c.next
 	return pr, nil
 }
-
-// LinkType tells what packets begin with. In a capture of pcapng each Packet has its own.
-func (r *Reader) LinkType() LinkType { return r.link }
 
 // Next reads one packet; io.EOF after the last. An error names the packet and the octet of the file at which it
 // begins.
