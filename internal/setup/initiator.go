@@ -126,7 +126,7 @@ func (i *initiator) failure(err error, c net.Conn) error {
 	s := lack{missing: "an MPA Reply", initiator: true, once: c != nil && errors.Is(err, mpa.ErrNoReply)}
 	s.secured = i.local.TLS != nil
 	o := &i.local.MPA
-	asksEnhanced := o.Revision != mpa.Revision1 && !(o.ClientServer && o.FixedDepths)
+	asksEnhanced := o.Revision != mpa.Revision1 && (!o.ClientServer || !o.FixedDepths)
 	s.begun = asksEnhanced && !errors.Is(err, mpa.ErrNoReply)
 	if _, secure := c.(*tls.Conn); !secure && !s.secured {
 		s.tls = "QPConfig.TLS"

@@ -193,8 +193,8 @@ func TestRMA_22_LatePullIsRefused(t *testing.T) {
 	require.Equal(t, ClientStats{Outcomes: [Outcomes]uint64{Timeout: 1}, Late: 1, LatePulls: 1}, c.Stats())
 }
 
-// TestRMA_28_WriteWithoutMemoryFailsAlone: its request or its data are not sent, and its credit is free again.
-func TestRMA_28_WriteWithoutMemoryFailsAlone(t *testing.T) {
+// TestWriteWithoutMemoryFailsAlone: its request or its data are not sent, and its credit is free again.
+func TestWriteWithoutMemoryFailsAlone(t *testing.T) {
 	c := newClient(t, nil)
 	source := putCmd
 	source.Source = true
