@@ -32,7 +32,7 @@ func Dial(ctx context.Context, network, addr string, o Options) (net.Conn, error
 		return dialPipe(addr)
 	case "tcp", "tcp4", "tcp6":
 	default:
-		return nil, &net.OpError{Op: "dial", Net: network, Err: net.UnknownNetworkError(network)}
+		return nil, unknownNetwork("dial", network)
 	}
 	d := net.Dialer{KeepAliveConfig: keepAlive(o.PeerTimeout)}
 	d.SetMultipathTCP(false) // MPA needs the segment size of the connection; subflows may differ
@@ -64,3 +64,18 @@ func (o *Options) apply(c net.Conn) error {
 	}
 	return nil
 }
+
+// unknownNetwork is the error of a network that there is not.
+func unknownNetwork(op, network string) error {
+	err := &net.OpError{Op: op, Net: network, Err: net.UnknownNetworkError(network)}
+	if network == "" {
+		err.Err = noNetworkError{}
+	}
+	return err
+}
+
+// A noNetworkError is the net.UnknownNetworkError of the empty network, whose own text would end with a space.
+type noNetworkError struct{}
+
+func (noNetworkError) Error() string { return "the network is empty" }
+func (noNetworkError) Unwrap() error { return net.UnknownNetworkError("") }

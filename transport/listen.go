@@ -14,7 +14,7 @@ func Listen(ctx context.Context, network, addr string, o Options) (net.Listener,
 		return listenPipe(addr, o.Pipe)
 	case "tcp", "tcp4", "tcp6":
 	default:
-		return nil, &net.OpError{Op: "listen", Net: network, Err: net.UnknownNetworkError(network)}
+		return nil, unknownNetwork("listen", network)
 	}
 	lc := net.ListenConfig{KeepAliveConfig: keepAlive(o.PeerTimeout)}
 	lc.SetMultipathTCP(false) // see Dial

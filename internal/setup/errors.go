@@ -119,7 +119,7 @@ func tlsError(err error) error {
 
 // DialError says which Dial has failed; errors of package net say it themselves.
 func DialError(network, addr string, err error) error {
-	if s := errtext.Plain(err); strings.HasPrefix(s, "dial "+network) {
+	if s := errtext.Plain(err); strings.HasPrefix(s, strings.TrimSuffix("dial "+network, " ")) {
 		return fmt.Errorf("iwarp: %w", errtext.Clause(err))
 	}
 	return fmt.Errorf("iwarp: dial %s %s: %w", network, addr, errtext.Clause(err))

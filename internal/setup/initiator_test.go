@@ -82,6 +82,15 @@ func TestDialDoesNotFallBack(t *testing.T) {
 	}
 }
 
+// TestDialWithoutANetworkSaysSo, in one sentence.
+func TestDialWithoutANetworkSaysSo(t *testing.T) {
+	own, _ := local(t)
+	err := newManager(t).Dial(someTime(t), "", "127.0.0.1:1", own)
+	var unknown net.UnknownNetworkError
+	require.ErrorAs(t, err, &unknown)
+	require.EqualError(t, DialError("", "127.0.0.1:1", err), "iwarp: dial: the network is empty")
+}
+
 // TestPartOfAReplyIsNoGuess: a peer that hangs up within its Reply speaks MPA, and no TLS.
 func TestPartOfAReplyIsNoGuess(t *testing.T) {
 	const part = "the peer closed the connection before it sent all of an MPA Reply"
