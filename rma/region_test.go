@@ -459,10 +459,6 @@ func TestServerRegister(t *testing.T) {
 	require.NoError(t, register(2, m, nil))
 	require.ErrorContains(t, register(3, m, nil), "limit")
 	require.Equal(t, 2, s.Stats().Regions)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := s.region(1).Rekey(ended, nil, 0)
-	require.ErrorIs(t, err, context.Canceled)
 }
 
 // TestRMA_34_OpenDuringRotation: the keys that are granted are all of the epoch that is told, whenever the region gets

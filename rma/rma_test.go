@@ -81,7 +81,7 @@ func TestRMA_1_OnThePublicVerbs(t *testing.T) {
 	require.NoError(t, err)
 	for _, path := range p.Imports {
 		if below, ours := strings.CutPrefix(path, module); ours {
-			require.Contains(t, []string{"", "/stag", "/regionkey", "/solicit", "/internal/bucket", "/internal/logkey", "/internal/lru", "/internal/quota", "/internal/recent", "/rma/internal/op", "/rma/internal/wire"}, below)
+			require.Contains(t, []string{"", "/stag", "/regionkey", "/solicit", "/internal/bucket", "/internal/closed", "/internal/logkey", "/internal/lru", "/internal/names", "/internal/quota", "/internal/recent", "/rma/internal/op", "/rma/internal/wire"}, below)
 		}
 	}
 }
