@@ -60,8 +60,8 @@ func TestRMA_16_17_PullNeedsAGrant(t *testing.T) {
 	})
 }
 
-// TestRMA_17_AnEndedConnectionLeavesTheQueue, also where nothing that waits there is ever too late.
-func TestRMA_17_AnEndedConnectionLeavesTheQueue(t *testing.T) {
+// TestAnEndedConnectionLeavesTheQueue, also where nothing that waits there is ever too late.
+func TestAnEndedConnectionLeavesTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		window := fixed(t, 4112)
 		w, r := plays(t, plan{server: ServerConfig{Solicitor: window, Dispatch: [2]time.Duration{-1, -1}}})

@@ -205,8 +205,8 @@ func TestRPR_1_Configuration(t *testing.T) {
 	require.Error(t, <-result)
 }
 
-// TestRPR_21_LimitsOfTheRNIC fail a Dial, or an Accept, and nothing is left.
-func TestRPR_21_LimitsOfTheRNIC(t *testing.T) {
+// TestLimitsOfTheRNIC fail a Dial, or an Accept, and nothing is left.
+func TestLimitsOfTheRNIC(t *testing.T) {
 	other := open(t)
 	for name, limits := range map[string]iwarp.Limits{
 		"no PD": {MaxPD: 1}, "no CQ": {MaxCQ: 1}, "no MR": {MaxMR: 1}, "one MR": {MaxMR: 2},

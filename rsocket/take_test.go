@@ -225,9 +225,9 @@ func TestRSK_8_ALargerHalfIsTold(t *testing.T) {
 	})
 }
 
-// TestRSK_8_WhatComesAfterRoomWasToldIsTaken, also while the program does not read: a program of the peer that ends meanwhile then
+// TestWhatComesAfterRoomWasToldIsTaken, also while the program does not read: a program of the peer that ends meanwhile then
 // ends no connection with octets that its socket has not sent yet.
-func TestRSK_8_WhatComesAfterRoomWasToldIsTaken(t *testing.T) {
+func TestWhatComesAfterRoomWasToldIsTaken(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := meet(t, &small, itsPrivate)
 		s.Send(s.write(0, string(make([]byte, 4096))), s.message(wire.OpData, 4096))

@@ -111,8 +111,8 @@ func (s *scarce) Accept() (net.Conn, error) {
 	return s.Listener.Accept()
 }
 
-// TestSEC_2_NoConnectionTakesNoPlace: where there was no descriptor for more connections than the listener has places, it goes on.
-func TestSEC_2_NoConnectionTakesNoPlace(t *testing.T) {
+// TestNoConnectionTakesNoPlace: where there was no descriptor for more connections than the listener has places, it goes on.
+func TestNoConnectionTakesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)
 		cfg, err := m.Complete(&ListenConfig{MaxHalfOpen: 2})

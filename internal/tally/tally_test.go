@@ -55,8 +55,11 @@ func TestSumsAreInOrder(t *testing.T) {
 		all.Made(want[i])
 	}
 	codes := []counters.Terminate{
-		{Type: 1, Code: 2, Known: true, Count: 1}, {Type: 1, Code: 2, Known: true, Remote: true, Count: 1},
-		{Layer: 2, Code: 3, Known: true, Count: 1}, {Count: 1}, {Remote: true, Count: 1},
+		{Type: 1, Code: 2, Known: true, Count: 1},
+		{Type: 1, Code: 2, Known: true, Remote: true, Count: 1},
+		{Layer: 2, Code: 3, Known: true, Count: 1},
+		{Count: 1},
+		{Remote: true, Count: 1},
 	}
 	for _, c := range slices.Backward(codes) {
 		code := transport.MakeCode(0xf, 0xf, 0xff)

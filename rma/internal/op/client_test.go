@@ -313,8 +313,8 @@ func TestRMA_28_StatusEndsAWriteThatIsSealed(t *testing.T) {
 	c.hears(status(id, RemoteAuth, BadData, NoRole), "Complete(1, 3), Free")
 }
 
-// TestRMA_19_ClientHearsOfWhatIsGone: what was asked of others may be done behind the end of the operation, and has no effect then.
-func TestRMA_19_ClientHearsOfWhatIsGone(t *testing.T) {
+// TestClientHearsOfWhatIsGone: what was asked of others may be done behind the end of the operation, and has no effect then.
+func TestClientHearsOfWhatIsGone(t *testing.T) {
 	c := newClient(t, nil)
 	id := c.sent(putCmd)
 	c.hears(status(id, NACK, QueueFull, NoRole), "Complete(2, 1), Free")

@@ -399,8 +399,8 @@ func TestRMA_19_LostServer(t *testing.T) {
 	require.True(t, s.Idle())
 }
 
-// TestRMA_19_ServerHearsOfWhatIsGone: what was asked of others may be done behind the end of the operation, and has no effect then.
-func TestRMA_19_ServerHearsOfWhatIsGone(t *testing.T) {
+// TestServerHearsOfWhatIsGone: what was asked of others may be done behind the end of the operation, and has no effect then.
+func TestServerHearsOfWhatIsGone(t *testing.T) {
 	s := newServer(t, nil)
 	s.hears(writeReq(1), "Enqueue(116)")
 	s.waits(5*ms, "Cancel, SendStatus(2, 2), Free")
