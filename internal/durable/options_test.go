@@ -55,6 +55,39 @@ func TestCMT_13_16_FlushBeforeTheFlusherHasHeardOfAWrite(t *testing.T) {
 	require.ErrorIs(t, r.Flusher().Flush(ctx, 0, 1), commit.ErrDataLost)
 }
 
+// TestCMT_13_GroupInAFlusherOfTheUsers: its own memory of what is lost counts, and hears of what is written again.
+func TestCMT_13_GroupInAFlusherOfTheUsers(t *testing.T) {
+	g, err := commit.NewGroup(64, func() error { return nil })
+	require.NoError(t, err)
+	f := &ownFlush{Group: g}
+	o := stag.Options{Access: stag.LocalWrite | stag.RemoteWrite}
+	require.NoError(t, durable.Options{By: f}.Apply(&o, nil))
+	r, err := stag.NewTable().Register(make([]byte, 64), o)
+	require.NoError(t, err)
+	ctx := t.Context()
+
+	require.NoError(t, r.Place(0, []byte{1}))
+	f.fails = syscall.EIO
+	require.ErrorIs(t, r.Flusher().Flush(ctx, 0, 1), syscall.EIO)
+	f.fails = nil
+	require.ErrorIs(t, r.Flusher().Flush(ctx, 0, 1), commit.ErrDataLost)
+	require.NoError(t, r.Place(0, []byte{1}))
+	require.NoError(t, r.Flusher().Flush(ctx, 0, 1))
+}
+
+// An ownFlush is a Flusher of the user's in which there is a Group.
+type ownFlush struct {
+	*commit.Group
+	fails error
+}
+
+func (f *ownFlush) Flush(ctx context.Context, off, n int64) error {
+	if f.fails != nil {
+		return f.fails
+	}
+	return f.Group.Flush(ctx, off, n)
+}
+
 // hearing is a Flusher of memory that makes durable what it has heard of.
 type hearing struct {
 	before func() // it hears
