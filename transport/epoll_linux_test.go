@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/goiwarp/iwarp/internal/sysfail"
 	"github.com/goiwarp/iwarp/internal/testproc"
 )
 
@@ -91,4 +92,30 @@ func TestEpollSetThatTheRuntimeCannotWatch(t *testing.T) {
 	s.waits(t, inPoller, "it waits for the Poller to tell it instead")
 	put(t, b, "x")
 	require.NoError(t, (<-read).err)
+}
+
+// TestReaderHasNoSetWhereSetsDoNotNest: gVisor does not tell the runtime's epoll set of each event in the reader's. There, and where that
+// cannot be found out, the reader waits for the Poller, whose set is fetched.
+func TestReaderHasNoSetWhereSetsDoNotNest(t *testing.T) {
+	for name, call := range map[string]uint32{"no event arrives": unix.SYS_WRITE, "there is no eventfd": unix.SYS_EVENTFD2} {
+		t.Run(name, func(t *testing.T) {
+			var p *Poller
+			require.NoError(t, sysfail.Run(t, unix.EINVAL, func() (err error) {
+				p, err = NewPoller()
+				return err
+			}, call))
+			t.Cleanup(func() { require.NoError(t, p.Close()) })
+			a, b := pollerPair(t, p)
+			s := a.(*rawStream)
+			for range 2 {
+				s.in.brief = busyTimes
+				read := readAsync(a, make([]byte, 1))
+				s.waits(t, inPoller, "it waits for the Poller to tell it")
+				put(t, b, "x")
+				require.NoError(t, (<-read).err)
+			}
+			require.Nil(t, s.in.busy)
+			require.Zero(t, p.busy.Load())
+		})
+	}
 }

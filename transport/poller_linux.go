@@ -22,7 +22,8 @@ type Poller struct {
 	set  epollSet
 	done chan struct{} // closed when the watcher has ended
 
-	busy atomic.Int32 // number of connections that have an epoll set of their own: see waiting.takeSet
+	nests bool         // connections may have epoll sets of their own
+	busy  atomic.Int32 // number of connections that have one: see waiting.takeSet
 
 	mu      lockorder.Mutex[lockorder.Poller]
 	closed  bool
@@ -84,7 +85,7 @@ func (p *Poller) happened(sl *slot, events uint32) {
 
 // NewPoller returns a Poller without connections.
 func NewPoller() (*Poller, error) {
-	p := &Poller{done: make(chan struct{})}
+	p := &Poller{done: make(chan struct{}), nests: nests()}
 	if err := p.set.open(); err != nil {
 		return nil, Exhausted(err)
 	}

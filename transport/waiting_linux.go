@@ -241,6 +241,9 @@ func (w *waiting) takeSet() bool {
 	}
 	w.brief = 0 // if this fails, do not try again at once
 	p := w.watch.poller
+	if !p.nests {
+		return false
+	}
 	if p.busy.Add(1) > maxBusy {
 		p.busy.Add(-1)
 		return false
