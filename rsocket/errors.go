@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
 // ErrProtocol is matched by the errors of a connection that has ended because the peer does not keep
@@ -59,7 +61,7 @@ func tellsTimeout(err error) error {
 	if err == os.ErrDeadlineExceeded { //nolint:errorlint // it tells itself, and also that it is temporary
 		return err
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT) {
+	if errors.Is(err, os.ErrDeadlineExceeded) || sockerr.Is(err, syscall.ETIMEDOUT) {
 		return timeoutError{err}
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 // TestErrorsTellTimeouts as those of TCP do: where a deadline is over, and where the peer does not answer any more.
 func TestErrorsTellTimeouts(t *testing.T) {
 	gone := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ETIMEDOUT)}
+	const wsaetimedout = syscall.Errno(10060) // as Windows has it
 	for _, c := range []struct {
 		err, is error
 		timeout bool
@@ -22,6 +23,7 @@ func TestErrorsTellTimeouts(t *testing.T) {
 		{os.ErrDeadlineExceeded, os.ErrDeadlineExceeded, true},
 		{notTaken(os.ErrDeadlineExceeded), os.ErrDeadlineExceeded, true},
 		{endOf(fmt.Errorf("iwarp: connection lost: %w: %w", net.ErrClosed, gone)), syscall.ETIMEDOUT, true},
+		{endOf(fmt.Errorf("iwarp: connection lost: %w: %w", net.ErrClosed, wsaetimedout)), wsaetimedout, true},
 		{endOf(fmt.Errorf("iwarp: connection lost: %w: %w", net.ErrClosed, syscall.ECONNRESET)), syscall.ECONNRESET, false},
 		{errReset, syscall.ECONNRESET, false},
 		{net.ErrClosed, net.ErrClosed, false},

@@ -106,7 +106,7 @@ var table = map[string]rule{
 
 	// Stream sockets as librdmacm has them, on the public verbs.
 	"rsocket": {
-		ours:  []string{".", "stag", "rsocket/internal", "internal/blockcopy", "internal/endwait"},
+		ours:  []string{".", "stag", "rsocket/internal", "internal/blockcopy", "internal/endwait", "internal/sockerr"},
 		tests: []string{"cm", "internal"},
 	},
 	// The octets of stream sockets, and their protocol, which does nothing either.

@@ -87,7 +87,8 @@ func (m *Manager) failure(err error, s lack) error {
 		return err
 	case here:
 		return errtext.Reword(err, "the connection was closed on this side")
-	case errors.Is(err, mpa.ErrNoReply), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), sockerr.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, mpa.ErrNoReply), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), sockerr.Is(err, syscall.ECONNRESET),
+		sockerr.Is(err, syscall.ECONNABORTED), errors.Is(err, syscall.EPIPE):
 		if s.begun {
 			s.missing = "all of " + s.missing
 		}
@@ -111,7 +112,7 @@ func tlsError(err error) error {
 	switch {
 	case errors.As(err, &record):
 		return tlsFailure{fmt.Errorf("TLS handshake: the peer does not use TLS: %w", err)}
-	case errors.Is(err, io.ErrUnexpectedEOF), sockerr.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, io.ErrUnexpectedEOF), sockerr.Is(err, syscall.ECONNRESET), sockerr.Is(err, syscall.ECONNABORTED):
 		return tlsFailure{fmt.Errorf("TLS handshake: the peer closed the connection; it may not use TLS: %w", err)}
 	}
 	return tlsFailure{fmt.Errorf("TLS handshake: %w", err)}

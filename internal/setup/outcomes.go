@@ -77,7 +77,7 @@ func FailedTLS(err error) bool {
 // association of SCTP that has ended are those of the system.
 func NoConnection(err error) bool {
 	return codeOf(err) == transport.MPAConnectionLost || is[*net.OpError](err) || errors.Is(err, sctp.ErrRefused) ||
-		sockerr.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ETIMEDOUT)
+		sockerr.Is(err, syscall.ECONNRESET) || sockerr.Is(err, syscall.ETIMEDOUT)
 }
 
 // causeOf returns the counter of err.

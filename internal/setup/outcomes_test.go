@@ -51,6 +51,7 @@ func TestEachFailureHasACause(t *testing.T) {
 		{sctp.ErrRefused, counters.CauseConnection},
 		{fmt.Errorf("association aborted: %w", syscall.ECONNRESET), counters.CauseConnection},
 		{fmt.Errorf("no answer: %w", os.NewSyscallError("read", syscall.ETIMEDOUT)), counters.CauseConnection},
+		{fmt.Errorf("no answer: %w", os.NewSyscallError("wsarecv", syscall.Errno(10060))), counters.CauseConnection},
 		{&sctp.ViolationError{What: "a DDP segment before its answer"}, counters.CauseMalformed},
 		{&RejectError{}, counters.CauseRejected},
 		{fmt.Errorf("setup: %w", &os.PathError{Op: "open", Path: "keys", Err: syscall.ENOENT}), counters.CauseOther},
@@ -65,7 +66,7 @@ func TestEachFailureHasACause(t *testing.T) {
 // TestResetIsTheEndOfThePeer: on Windows it has a number of its own.
 func TestResetIsTheEndOfThePeer(t *testing.T) {
 	m := &Manager{}
-	for _, reset := range []error{syscall.ECONNRESET, syscall.Errno(10054)} {
+	for _, reset := range []error{syscall.ECONNRESET, syscall.Errno(10054), syscall.Errno(10053)} {
 		err := &net.OpError{Op: "read", Err: os.NewSyscallError("read", reset)}
 		require.ErrorContains(t, tlsError(err), "the peer closed the connection; it may not use TLS")
 		lost := &transport.Fault{Code: transport.MPAConnectionLost, Err: err}

@@ -18,8 +18,10 @@ var winsock = map[syscall.Errno]syscall.Errno{
 	syscall.EADDRINUSE:      10048,
 	syscall.EADDRNOTAVAIL:   10049,
 	syscall.ENETUNREACH:     10051,
+	syscall.ECONNABORTED:    10053,
 	syscall.ECONNRESET:      10054,
 	syscall.ENOBUFS:         10055,
+	syscall.ETIMEDOUT:       10060,
 	syscall.ECONNREFUSED:    10061,
 	syscall.EHOSTUNREACH:    10065,
 }

@@ -77,7 +77,7 @@ func isOutOfPorts(err error) bool {
 
 func isTimeout(err error) bool {
 	e := net.Error(nil)
-	return errors.As(err, &e) && e.Timeout()
+	return errors.As(err, &e) && e.Timeout() || sockerr.Is(err, syscall.ETIMEDOUT)
 }
 
 // isPeersFailure is whether the peer has ended a connection because it could not read or write what the connection is about, such as a file

@@ -37,7 +37,9 @@ func TestConnectionThatWasLost(t *testing.T) {
 		{&transport.Fault{Code: transport.MPAConnectionLost, Err: io.EOF}, Unconnected, ended},
 		{lost("read", syscall.ECONNRESET), Unconnected, ended},
 		{lost("sendmsg", syscall.EPIPE), Unconnected, ended},
+		{lost("wsasend", syscall.Errno(10053)), Unconnected, ended}, // as Windows has it
 		{lost("read", syscall.ETIMEDOUT), Unconnected, "no answer in time"},
+		{lost("wsarecv", syscall.Errno(10060)), Unconnected, "no answer in time"},
 		{lost("sendmsg", syscall.ENOBUFS), Failed, ""},
 		{lost("recvmsg", syscall.ENOMEM), Failed, ""},
 		{terminated(true, transport.DDPLocalCatastrophic), Failed, "its log says why"},
