@@ -116,8 +116,8 @@ func (v *volume) WriteAt(ctx context.Context, p []byte, off int64, fua bool) err
 	return v.settle(ctx, OpWrite, off, n, fua)
 }
 
-// goOn is looked at before an operation, and again when it has waited for its octets. A write whose ctx has ended must not be one of the
-// last moment: when a connection is lost its host repeats it on another one, and may have written something else there since.
+// goOn fails if the volume is closed, or ctx has ended. An operation calls it first, and again when it has waited for its octets: when a
+// connection is lost its host repeats a write on another one, and may have written something else there since, which must stay.
 func (v *volume) goOn(ctx context.Context, op Op, off, n int64) error {
 	if v.closed.Load() {
 		return &Error{Kind: ErrClosed, Op: op, Off: off, Len: n}

@@ -35,9 +35,9 @@ type Reply struct {
 }
 
 // Make makes the plan for the reply of n octets to the call with header h. Its chunks get the lengths of the reply,
-// so h serves for nothing else afterwards; each chunk of the call comes back (sections 3.4.6 and 4.3.3). The header and
-// what is inline are at most threshold octets. A client that wants
-// the opaque in the message names a Write chunk without segments (RFC 8166 section 3.4).
+// so h serves for nothing else afterwards; each chunk of the call comes back (RFC 8166 sections 3.4.6 and 4.3.3). The header
+// and what is inline are at most threshold octets. A client that wants the opaque in the message names a Write chunk without
+// segments (section 3.4).
 func (r *Reply) Make(h *wire.Header, n int, res Result, credits uint32, threshold int) error {
 	if !res.valid(n) {
 		return fmt.Errorf("%w: a result of %d octets at %d, in a reply of %d", ErrChunk, res.Len, res.Off, n)

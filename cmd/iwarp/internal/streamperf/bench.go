@@ -94,7 +94,7 @@ func (s *stand) rnic() (side, error) {
 	return n, err
 }
 
-// near is open, with an RNIC to connect to the service from.
+// near opens a service, and an RNIC to connect to it from.
 func (s *stand) near(what *service) (n side, addr string, err error) {
 	if addr, err = s.open(what); err == nil {
 		n, err = s.rnic()
