@@ -26,7 +26,7 @@ type Cache struct {
 	byRegion, byConn index
 }
 
-// An index has the keys that have a number in common.
+// An index lists the keys of the Cache by one of their numbers.
 type index map[uint64]map[CacheKey]struct{}
 
 func (x index) add(number uint64, k CacheKey) {

@@ -277,8 +277,8 @@ func (c *Client) Sealed(dst []Action, now time.Time, id ID) []Action {
 	}
 }
 
-// Unsent says that there is no memory for what SendRequest or Seal has asked for, so that nothing of it was sent. It is
-// for writes: a read has the memory for its sink before it is granted.
+// Unsent says that there is no memory for what SendRequest or Seal has asked for, so that nothing of it was sent. A read does
+// not need it: the caller makes its sink before the request is granted.
 func (c *Client) Unsent(dst []Action, now time.Time, id ID) []Action {
 	dst = c.Tick(dst, now)
 	i, ok := c.find(id)

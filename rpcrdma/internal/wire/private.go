@@ -25,7 +25,7 @@ type Private struct {
 var defaultPrivate = Private{Send: Unit, Receive: Unit}
 
 // ParsePrivate reads private data, which another layer may have put octets in front of: it begins where the magic is
-// (section 5.2). If there is none, or it is of another version, the result is what goes for a peer that does not know of it.
+// (RFC 8797 section 5.2). If there is none, or it is of another version, the result is what goes for a peer that does not know of it.
 func ParsePrivate(b []byte) Private {
 	at := bytes.Index(b, privateMagic)
 	if at < 0 || len(b)-at < privateLen || b[at+4] != privateVersion {
