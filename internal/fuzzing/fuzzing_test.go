@@ -124,7 +124,7 @@ func TestFindings(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.org/m\n\ngo 1.24\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "m_test.go"), []byte(badTarget), 0o644))
-	o := options{root: dir, time: time.Minute, slice: 30 * time.Second, only: regexp.MustCompile(""), ledger: filepath.Join(dir, "ledger")}
+	o := options{root: dir, time: 10 * time.Minute, slice: 10 * time.Minute, only: regexp.MustCompile(""), ledger: filepath.Join(dir, "ledger")}
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer
