@@ -13,23 +13,23 @@ import (
 	"github.com/goiwarp/iwarp/internal/recent"
 )
 
-// keptEvents is how many records AccessLog returns at most.
+// keptEvents is the greatest number of records that AccessLog returns.
 const keptEvents = 1024
 
-// An AccessEvent is a record of the illegal-access log: a connection that was refused. What it
-// says of the client is as claimed.
+// An AccessEvent is a record of the illegal-access log: a connection that was refused. Its fields
+// about the client hold what the client claimed.
 type AccessEvent struct {
-	ID         uint64 // all refusals are counted, those without a record, too
+	ID         uint64 // the number of the refusal, which counts refusals without a record too
 	Time       time.Time
 	Source     string
 	Listener   string // the local address
-	Reason     Reason // the true one, which the peer does not learn
+	Reason     Reason // the true reason, which the peer does not learn
 	KeyID      uint64
 	ClientID   [16]byte
-	Mode       Mode // 0: the Request does not say
+	Mode       Mode // 0: unknown
 	Suite      Suite
 	Age        time.Duration // of a Request of mode A, by its own time
-	Suppressed uint64        // refusals before this one that have no record
+	Suppressed uint64        // refusals without a record since the last record
 }
 
 func (e *AccessEvent) attrs() []slog.Attr {
@@ -43,7 +43,7 @@ func (e *AccessEvent) attrs() []slog.Attr {
 	}
 }
 
-// printable shows an ID that a peer has chosen.
+// printable returns an ID that a peer has chosen as printable text.
 func printable(id [16]byte) string {
 	quoted := strconv.QuoteToASCII(strings.TrimRight(string(id[:]), "\x00"))
 	return quoted[1 : len(quoted)-1]
@@ -58,11 +58,11 @@ type accessLog struct {
 	records    bucket.Bucket
 	events     uint64
 	suppressed uint64 // since the last record
-	allLost    uint64 // suppressed ones at all
+	allLost    uint64 // all suppressed refusals
 	kept       recent.Log[AccessEvent]
 }
 
-// add makes a record of a refusal, or counts it where the source or all have made too many.
+// add makes a record of a refusal, or only counts it if there are too many of the source or in total.
 func (l *accessLog) add(e AccessEvent, sourceMay bool) {
 	if !l.keep(&e, sourceMay) || l.logger == nil {
 		return
@@ -85,7 +85,7 @@ func (l *accessLog) keep(e *AccessEvent, sourceMay bool) bool {
 	return true
 }
 
-// list returns what is kept, the oldest record first.
+// list returns the kept records, oldest first.
 func (l *accessLog) list() []AccessEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()

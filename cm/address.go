@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// ipNetwork is the network in which a name is looked up; false: names of network are not
-// looked up here.
+// ipNetwork returns the network in which names are looked up; false: this package does not look
+// up names of that network.
 func ipNetwork(network string) (string, bool) {
 	switch network {
 	case "tcp":
@@ -24,7 +24,7 @@ func ipNetwork(network string) (string, bool) {
 	return "", false
 }
 
-// hostOf is what of a target is its host.
+// hostOf returns the host in the address of a target.
 func hostOf(t *Target) string {
 	if host, _, err := net.SplitHostPort(t.Addr); err == nil {
 		return host
@@ -32,14 +32,14 @@ func hostOf(t *Target) string {
 	return t.Addr
 }
 
-// An endpoint is an address of TCP whose host has to be looked up.
+// An endpoint is a TCP address whose host must be looked up.
 type endpoint struct {
 	name hostName
 	port uint16
 }
 
-// parseTarget reads the address of a target, without sending anything. lookup is false where there
-// is nothing to look up.
+// parseTarget parses the address of a target, without sending anything. lookup is false if there is
+// nothing to look up.
 func parseTarget(ctx context.Context, t *Target, r *net.Resolver) (e endpoint, lookup bool, err error) {
 	network, ok := ipNetwork(t.Network)
 	if !ok {
@@ -59,8 +59,8 @@ func parseTarget(ctx context.Context, t *Target, r *net.Resolver) (e endpoint, l
 	return endpoint{hostName{network, host}, uint16(port)}, true, nil
 }
 
-// checkAddr refuses addresses that no peer can have, and that package net dials, or for which its error does not
-// tell that another attempt is in vain.
+// checkAddr refuses addresses that no peer can have, if package net either dials them or returns an error that does not
+// show that another attempt is in vain.
 func checkAddr(t *Target) error {
 	if t.Addr == "" {
 		return &net.AddrError{Err: "missing address"}
@@ -72,15 +72,15 @@ func checkAddr(t *Target) error {
 	return nil
 }
 
-// at is the endpoint at one of its addresses.
+// at returns the endpoint with an address in place of the host.
 func (e *endpoint) at(a netip.Addr) string {
 	return net.JoinHostPort(a.String(), strconv.Itoa(int(e.port)))
 }
 
 var errNothingWrong = errors.New("cm: nothing is wrong")
 
-// checkConfig finds out what is wrong with a configuration without sending anything: by a
-// set-up that ends before it connects.
+// checkConfig checks a configuration without sending anything, by a set-up that ends before it
+// connects.
 func checkConfig(ctx context.Context, rnic *iwarp.RNIC, network string, qc *iwarp.QPConfig) error {
 	var c iwarp.QPConfig
 	if qc != nil {
@@ -97,12 +97,12 @@ func checkConfig(ctx context.Context, rnic *iwarp.RNIC, network string, qc *iwar
 	case errors.Is(err, iwarp.ErrLimit) && exceeds(&c, rnic.Limits()):
 		return err
 	case errors.Is(err, errNothingWrong), errors.Is(err, iwarp.ErrLimit), errors.Is(err, iwarp.ErrCQTooSmall):
-		return nil // what there is room for shows when it is taken
+		return nil // whether there is room shows at the set-up itself
 	}
 	return err
 }
 
-// exceeds reports whether no QP of c can ever be made, however much room there is.
+// exceeds reports whether the limits never allow a QP of c, however much room there is.
 func exceeds(c *iwarp.QPConfig, l iwarp.Limits) bool {
 	return max(c.SendDepth, c.RecvDepth) > l.MaxQueueDepth || c.IRD > l.MaxIRD || c.ORD > l.MaxORD
 }

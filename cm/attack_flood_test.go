@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A flood is Requests that must not be accepted: each connection is one of the bad ones.
+// A flood is a set of bad Requests, which must not be accepted. Each connection sends one of them.
 type flood struct {
 	s    *vault
 	bad  [][]byte
@@ -25,8 +25,8 @@ type flood struct {
 	sent int
 }
 
-// newFlood has a Request with a wrong MAC, one of an unknown key, one without a block, one of mode A
-// that was accepted before, one whose time is over, and one of mode B that was accepted before.
+// newFlood makes a Request with a wrong MAC, one of an unknown key, one without a block, one of mode A
+// that was accepted before, one that is stale, and one of mode B that was accepted before.
 func newFlood(t *testing.T, v *vault, stale, a, b *cm.Auth) *flood {
 	t.Helper()
 	forged := requestOf(t, initiates(t, b), "hello")
@@ -54,15 +54,15 @@ func newFlood(t *testing.T, v *vault, stale, a, b *cm.Auth) *flood {
 	return f
 }
 
-// strikes opens a connection with a bad Request, and leaves it to itself.
+// strikes opens a connection with a bad Request, and then does nothing more with it.
 func (f *flood) strikes() {
 	p := dialRaw(f.s, f.s.addr)
 	p.Write(f.bad[f.rnd.IntN(len(f.bad))])
 	f.sent++
 }
 
-// TestCM_24_27_40_FloodOfBadRequests: nine of ten connections are bad. Honest peers get in as
-// fast as before, and what there is of the others is bounded, and ends.
+// TestCM_24_27_40_FloodOfBadRequests: nine of ten connections are bad. Honest peers connect as fast as
+// before, and what the others leave is bounded, and ends.
 func TestCM_24_27_40_FloodOfBadRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clients := map[cm.Mode]*cm.Auth{}
@@ -117,7 +117,7 @@ func TestCM_24_27_40_FloodOfBadRequests(t *testing.T) {
 	})
 }
 
-// TestCM_40_HalfOpenSetUpsAreBounded: more than the limit are told BUSY, and their ends make room.
+// TestCM_40_HalfOpenSetUpsAreBounded: set-ups beyond the limit get BUSY, and ended set-ups make room.
 func TestCM_40_HalfOpenSetUpsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 20
@@ -148,7 +148,7 @@ func TestCM_40_HalfOpenSetUpsAreBounded(t *testing.T) {
 	})
 }
 
-// TestCM_41_DribbledFramesAreBounded on both sides: of a Request by SetupTimeout, of a Reply by
+// TestCM_41_DribbledFramesAreBounded: on both sides, a Request by SetupTimeout, and a Reply by
 // the context of Dial.
 func TestCM_41_DribbledFramesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -198,8 +198,8 @@ func TestCM_41_DribbledFramesAreBounded(t *testing.T) {
 	})
 }
 
-// TestCM_14_KeysAreSwappedUnderLoad: each client has the old or the new key, the server both for
-// as long as there are set-ups with either. No set-up is refused.
+// TestCM_14_KeysAreSwappedUnderLoad: each client has the old or the new key. The server has both as
+// long as there are set-ups with either. No set-up is refused.
 func TestCM_14_KeysAreSwappedUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keys := func(id uint64) (client, server cm.Key) {

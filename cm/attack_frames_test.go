@@ -18,7 +18,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// A scene is a vault, a client that reaches it through a relay, and what frames have passed.
+// A scene is a vault, a client that reaches it through a relay, and the frames that have passed.
 type scene struct {
 	*vault
 	network string
@@ -44,7 +44,7 @@ func newSceneOver(t *testing.T, network string, change func(client, server *cm.C
 	return &scene{vault: v, network: network, client: newSite(t, ca, nil)}
 }
 
-// dials sets a connection up through a relay, and waits until the relay has ended if that fails.
+// dials sets up a connection through a relay, and waits until the relay has ended if that fails.
 func (s *scene) dials(m *relay) (*iwarp.QP, error) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
@@ -56,7 +56,7 @@ func (s *scene) dials(m *relay) (*iwarp.QP, error) {
 	return qp, err
 }
 
-// wantNone shows that no connection has come of an attack.
+// wantNone requires that no connection has resulted from an attack.
 func (s *scene) wantNone(expectation string) {
 	s.Helper()
 	synctest.Wait()
@@ -68,7 +68,7 @@ func (s *scene) wantNone(expectation string) {
 	s.wantQuiet(expectation)
 }
 
-// settles waits until the host has ended all that it was asked for.
+// settles waits until the host has ended everything that it has begun.
 func (s *scene) settles() {
 	s.Helper()
 	require.Eventually(s, func() bool {
@@ -76,8 +76,8 @@ func (s *scene) settles() {
 	}, wiretest.Patience, 100*time.Microsecond)
 }
 
-// wantEnded takes what the host has of a set-up whose Reply the client has not believed. In mode A
-// it is a connection, which the client has ended.
+// wantEnded removes the host's part of a set-up whose Reply the client did not accept. In mode A it
+// is a connection, which the client has ended.
 func (s *scene) wantEnded(m cm.Mode, expectation string) {
 	s.Helper()
 	o := s.next()
@@ -90,7 +90,7 @@ func (s *scene) wantEnded(m cm.Mode, expectation string) {
 	<-s.rnic.Events()
 }
 
-// connects shows that an honest set-up through the relay goes on, and returns its frames.
+// connects requires that an honest set-up through the relay succeeds, and returns its frames.
 func (s *scene) connects() (request, reply, first []byte) {
 	s.Helper()
 	keep := func(to *[]byte) func([]byte) []byte {
@@ -108,7 +108,7 @@ func (s *scene) connects() (request, reply, first []byte) {
 	return request, reply, first
 }
 
-// bits are those of a frame that a test turns over; with -short, and the race detector, not all.
+// bits returns the bits of a frame that a test flips; with -short, or the race detector, not all of them.
 func bits(frame []byte) (all []int) {
 	step := 1
 	if testing.Short() || raceorder.Enabled {
@@ -128,7 +128,7 @@ func flip(bit int) func([]byte) []byte {
 	}
 }
 
-// TestCM_6_7_8_AnyBitOnTheWire: whichever is turned over, no connection comes of it.
+// TestCM_6_7_8_AnyBitOnTheWire: whichever bit is flipped, no connection results.
 func TestCM_6_7_8_AnyBitOnTheWire(t *testing.T) {
 	eachKind(t, func(t *testing.T, m cm.Mode, suite cm.Suite) {
 		synctest.Test(t, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestCM_6_7_8_AnyBitOnTheWire(t *testing.T) {
 	})
 }
 
-// TestCM_34_RepliesOfOtherSetUps are refused by the client, which sends nothing.
+// TestCM_34_RepliesOfOtherSetUps: the client refuses them, and sends nothing.
 func TestCM_34_RepliesOfOtherSetUps(t *testing.T) {
 	eachKind(t, func(t *testing.T, m cm.Mode, suite cm.Suite) {
 		synctest.Test(t, func(t *testing.T) {
@@ -270,27 +270,27 @@ func TestCM_2_6_RequestsThatAreBent(t *testing.T) {
 		for at := 8; at < len(one)-8; at += 24 {
 			frames["spliced at "+string(rune('A'+at/24))] = append(bytes.Clone(one[:at]), other[at:]...)
 		}
-		delete(frames, "spliced at A") // what comes before the nonce is the same
+		delete(frames, "spliced at A") // the part before the nonce is the same
 		for name, frame := range frames {
 			if bytes.Equal(frame, one) || bytes.Equal(frame, other) {
 				continue
 			}
 			p := dialRaw(t, s.addr)
 			p.Write(frame)
-			if b, err := readFrame(p.Conn); err == nil && len(frame) == len(one) { // what is behind it may be seen later
+			if b, err := readFrame(p.Conn); err == nil && len(frame) == len(one) { // data after it may be seen later
 				require.NotZero(t, b[16]&0x20, "%s: a Reply that rejects", name)
 			}
 			p.Close()
 		}
 		synctest.Wait()
-		time.Sleep(time.Minute) // virtual: all timers are over
+		time.Sleep(time.Minute) // virtual time: all timers have run out
 		s.wantNone("bent Requests")
 		s.connects()
 	})
 }
 
-// TestCM_27_30_31_ReplayedRequestsOfModeA are refused within the window, after it, and by the
-// server once it has restarted.
+// TestCM_27_30_31_ReplayedRequestsOfModeA: they are refused within the window, after it, and after
+// a restart of the server.
 func TestCM_27_30_31_ReplayedRequestsOfModeA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := func(client, server *cm.Config) { client.Mode = cm.ModeA }
@@ -361,7 +361,7 @@ func TestCM_32_33_ForgedRefusals(t *testing.T) {
 	}
 }
 
-// TestCM_33_NoAnswerIsNoReasonForRevision1, unless AllowRev1 says so; then it is signed anew.
+// TestCM_33_NoAnswerIsNoReasonForRevision1: unless AllowRev1 is set; then the Request is signed anew.
 func TestCM_33_NoAnswerIsNoReasonForRevision1(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -386,12 +386,12 @@ func TestCM_33_NoAnswerIsNoReasonForRevision1(t *testing.T) {
 	}
 }
 
-// TestCM_19_34_ExpectServerStopsAnotherServer that holds the same key.
+// TestCM_19_34_ExpectServerStopsAnotherServer: one that holds the same key.
 func TestCM_19_34_ExpectServerStopsAnotherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := errors.New("another server")
 		s := newScene(t, func(client, server *cm.Config) {
-			client.Now = func() time.Time { return time.Unix(1<<33, 0) } // of no interest in mode B
+			client.Now = func() time.Time { return time.Unix(1<<33, 0) } // irrelevant in mode B
 			server.ID[0]++
 			client.ExpectServer = func(p iwarp.Peer) error {
 				if p.Name != serverID {

@@ -31,15 +31,15 @@ func ringOf(t testing.TB, keys ...cm.Key) *cm.Ring {
 	return r
 }
 
-// authsOf makes a client with a key of its own, and a server with the master key, which
-// accepts both modes and whose blackout is over. change may change the configurations.
+// authsOf makes a client with a key of its own, and a server with the master key that accepts both
+// modes and whose blackout is over. change may change the configurations.
 func authsOf(t testing.TB, change func(client, server *cm.Config)) (client, server *cm.Auth) {
 	t.Helper()
 	began := time.Now()
 	cc := cm.Config{ID: clientID, Ring: ringOf(t, cm.Key{ID: 7, Secret: cm.ClientKey(master, 7, clientID), Group: "lab", Primary: true})}
 	sc := cm.Config{ID: serverID, Ring: ringOf(t, cm.Key{ID: 7, Secret: master, Derive: true, Group: "lab", Primary: true}), Accept: cm.Modes(cm.ModeA, cm.ModeB)}
 	var started atomic.Bool
-	sc.Now = func() time.Time { // before New has returned the server's clock shows a time long before
+	sc.Now = func() time.Time { // until New has returned, the server's clock shows a time long ago
 		if !started.Load() {
 			return began.Add(-time.Hour)
 		}
@@ -56,10 +56,10 @@ func authsOf(t testing.TB, change func(client, server *cm.Config)) (client, serv
 	return client, server
 }
 
-// unlimited is for tests whose attackers are not to be stopped by a limit.
+// unlimited is for tests whose attackers no limit should stop.
 var unlimited = cm.Limits{FailureBurst: 1 << 30, HMACs: 1 << 30, MaxHalfOpen: 1 << 30, PerSource: 1 << 30}
 
-// A counted Authenticator follows the sessions of another one: each has to be closed once.
+// A counted Authenticator tracks the sessions of another one: each must be closed once.
 type counted struct {
 	iwarp.Authenticator
 	mu       sync.Mutex
@@ -76,7 +76,7 @@ func (s *countedSession) Close() {
 	s.AuthSession.Close()
 }
 
-// count wraps an Authenticator. The end of the test is the end of its sessions.
+// count wraps an Authenticator. At the end of the test its sessions must have ended.
 func count(t testing.TB, a iwarp.Authenticator) *counted {
 	c := &counted{Authenticator: a}
 	t.Cleanup(func() {
@@ -106,13 +106,13 @@ func (c *counted) Respond(ctx context.Context, info *iwarp.AuthInfo) (iwarp.Auth
 	return c.add(c.Authenticator.Respond(ctx, info))
 }
 
-// AllowRev1 is that of the Authenticator.
+// AllowRev1 is the method of the wrapped Authenticator.
 func (c *counted) AllowRev1() bool {
 	a, ok := c.Authenticator.(interface{ AllowRev1() bool })
 	return ok && a.AllowRev1()
 }
 
-// A site is an RNIC with a PD, and what authenticates its connections.
+// A site is an RNIC with a PD, and the Authenticator of its connections.
 type site struct {
 	*testing.T
 	rnic *iwarp.RNIC
@@ -135,10 +135,10 @@ func newSite(t *testing.T, a *cm.Auth, cfg *iwarp.Config) *site {
 	return s
 }
 
-// asks is the configuration of an initiator.
+// asks returns the configuration of an initiator.
 func (s *site) asks() *iwarp.QPConfig { return &iwarp.QPConfig{PD: s.pd, Auth: s.auth} }
 
-// wantQuiet shows that nothing is left of a connection, and that no Event has told of it.
+// wantQuiet requires that nothing is left of a connection, and that no Event has reported it.
 func (s *site) wantQuiet(expectation string) {
 	s.Helper()
 	require.NoError(s, s.pd.Close(), "no QP is left: %s", expectation)
@@ -152,14 +152,14 @@ func (s *site) wantQuiet(expectation string) {
 	require.NoError(s, err)
 }
 
-// An outcome is what a side has of a set-up.
+// An outcome is the result of a set-up on one side.
 type outcome struct {
 	qp    *iwarp.QP
 	err   error
 	asked bool // the application has seen a ConnRequest
 }
 
-// A host is a site that answers what its listener gets.
+// A host is a site that handles the requests of its listener.
 type host struct {
 	*site
 	addr     string
@@ -167,7 +167,7 @@ type host struct {
 	outcomes chan outcome
 	answers  func() *iwarp.QPConfig
 	refuses  atomic.Bool
-	closes   bool // connections at once
+	closes   bool // closes connections at once
 
 	begun, ended atomic.Int64 // answers
 }
@@ -211,7 +211,7 @@ func (h *host) answer(cr *iwarp.ConnRequest) {
 	}
 }
 
-// next waits for what has come of a request.
+// next waits for the result of a request.
 func (h *host) next() outcome {
 	h.Helper()
 	select {
@@ -223,13 +223,13 @@ func (h *host) next() outcome {
 	}
 }
 
-// Wire formats of MPA, for peers that a test plays.
+// Wire formats of MPA, for peers whose part a test plays.
 const (
-	startSize = 20 // of a start-up frame, up to the private data
-	frameOff  = 24 // where those of the ULP begin
+	startSize = 20 // length of a start-up frame, without the private data
+	frameOff  = 24 // where the private data of the ULP begin
 )
 
-// startOf is a start-up frame up to the private data of the ULP, n octets of them.
+// startOf returns a start-up frame without the private data of the ULP, which are n octets.
 func startOf(kind string, flags byte, n int) []byte {
 	b := append([]byte("MPA ID "+kind+" Frame"), flags, 2)
 	b = binary.BigEndian.AppendUint16(b, uint16(n+4))
@@ -276,7 +276,7 @@ func readFPDU(c net.Conn) ([]byte, error) {
 	return b, err
 }
 
-// dialRaw connects to a host as a peer that the test plays.
+// dialRaw connects to a host as a peer whose part the test plays.
 func dialRaw(t testing.TB, addr string) *wiretest.Peer {
 	t.Helper()
 	c, err := transport.Dial(t.Context(), "pipe", addr, transport.Options{})
@@ -294,13 +294,13 @@ func frameFrom(p *wiretest.Peer) []byte {
 	return b
 }
 
-// An intruder is an initiator that the test plays, with a session whose key may be right.
+// An intruder is an initiator whose part the test plays, with a session whose key may be right.
 type intruder struct {
 	*wiretest.Peer
 	session iwarp.AuthSession
 }
 
-// quarantined brings an intruder so far that its first message is due.
+// quarantined advances an intruder until its first message is due.
 func quarantined(t testing.TB, a *cm.Auth, addr string) *intruder {
 	t.Helper()
 	i := &intruder{dialRaw(t, addr), initiates(t, a)}
@@ -310,7 +310,7 @@ func quarantined(t testing.TB, a *cm.Auth, addr string) *intruder {
 	return i
 }
 
-// first is the message that the host waits for.
+// first returns the message that the host waits for.
 func (i *intruder) first() []byte {
 	i.Helper()
 	b, err := i.session.First()

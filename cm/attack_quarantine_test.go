@@ -21,7 +21,7 @@ import (
 
 const canary = 0xc5
 
-// A vault is a host with memory that any peer may read and write, once it is admitted.
+// A vault is a host with memory that any admitted peer may read and write.
 type vault struct {
 	*host
 	auth   *cm.Auth
@@ -31,7 +31,7 @@ type vault struct {
 	cq     *iwarp.CQ
 }
 
-// newVault makes a vault on the pipe. setup may post to the QPs before their Reply leaves.
+// newVault makes a vault on the pipe. setup may post to the QPs before their Reply is sent.
 func newVault(t *testing.T, cfg *iwarp.Config, setup func(v *vault, qp *iwarp.QP) error) *vault {
 	t.Helper()
 	ca, sa := authsOf(t, func(_, server *cm.Config) { server.Limits = unlimited })
@@ -51,7 +51,7 @@ func newVault(t *testing.T, cfg *iwarp.Config, setup func(v *vault, qp *iwarp.QP
 	return v
 }
 
-// wantUntouched shows that an attack has done nothing.
+// wantUntouched requires that an attack has had no effect.
 func (v *vault) wantUntouched() {
 	v.Helper()
 	require.Equal(v, bytes.Repeat([]byte{canary}, len(v.mem)), v.mem, "memory is as it was")
@@ -66,7 +66,7 @@ func (v *vault) wantUntouched() {
 	require.NoError(v, err)
 }
 
-// admits shows that a client whose key is right gets in.
+// admits requires that a client with the right key is admitted.
 func (v *vault) admits() {
 	v.Helper()
 	c := newSite(v.T, v.client, nil)
@@ -80,7 +80,7 @@ func (v *vault) admits() {
 	<-v.rnic.Events()
 }
 
-// TestCM_21_WhatComesInPlaceOfTheFirstMessage ends the stream, whatever it is.
+// TestCM_21_WhatComesInPlaceOfTheFirstMessage: whatever it is, it ends the stream.
 func TestCM_21_WhatComesInPlaceOfTheFirstMessage(t *testing.T) {
 	longer := func(v *vault, i *intruder) []byte { return append(i.first(), 0) }
 	for _, a := range []struct {
@@ -138,7 +138,7 @@ func TestCM_21_WhatComesInPlaceOfTheFirstMessage(t *testing.T) {
 	}
 }
 
-// TestCM_21_24_EndsInQuarantine: without a message in the place of the first one.
+// TestCM_21_24_EndsInQuarantine: without any message instead of the first one.
 func TestCM_21_24_EndsInQuarantine(t *testing.T) {
 	for _, a := range []struct {
 		name string
@@ -196,7 +196,7 @@ func TestCM_21_24_EndsInQuarantine(t *testing.T) {
 	}
 }
 
-// TestCM_24_TheContextOfAcceptEndsInQuarantine: its error says so.
+// TestCM_24_TheContextOfAcceptEndsInQuarantine: the error says so.
 func TestCM_24_TheContextOfAcceptEndsInQuarantine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca, sa := authsOf(t, nil)
@@ -226,7 +226,7 @@ func TestCM_24_TheContextOfAcceptEndsInQuarantine(t *testing.T) {
 	})
 }
 
-// TestCM_24_CloseAndShutdownEndAQuarantine at once, and leave nothing.
+// TestCM_24_CloseAndShutdownEndAQuarantine: at once, and they leave nothing.
 func TestCM_24_CloseAndShutdownEndAQuarantine(t *testing.T) {
 	for _, end := range []func(r *iwarp.RNIC) error{
 		(*iwarp.RNIC).Close,
@@ -255,7 +255,7 @@ func TestCM_24_CloseAndShutdownEndAQuarantine(t *testing.T) {
 	}
 }
 
-// TestCM_23_WorkOfSetupWaitsForTheFirstMessage and receives follow it, one for one.
+// TestCM_23_WorkOfSetupWaitsForTheFirstMessage: and receives follow it, one for each message.
 func TestCM_23_WorkOfSetupWaitsForTheFirstMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(countingHandler)
@@ -283,7 +283,7 @@ func TestCM_23_WorkOfSetupWaitsForTheFirstMessage(t *testing.T) {
 			require.Equal(t, iwarp.StatusSuccess, wc.Status)
 		}
 
-		// One more of the same is a message as any other.
+		// Another one like it is an ordinary message.
 		require.NoError(t, o.qp.PostRecv(iwarp.RecvWR{ID: 4, Local: []iwarp.SGE{v.mr.Slice(0, 64)}}))
 		i.Send(wiretest.Send(4, 0, string(i.first())))
 		synctest.Wait()
@@ -293,9 +293,9 @@ func TestCM_23_WorkOfSetupWaitsForTheFirstMessage(t *testing.T) {
 	})
 }
 
-// TestCM_24_PeerThatEndsBehindItsFirstMessage has proved itself, and its messages arrive.
+// TestCM_24_PeerThatEndsBehindItsFirstMessage: it has proved its identity, and its messages arrive.
 func TestCM_24_PeerThatEndsBehindItsFirstMessage(t *testing.T) {
-	for range 20 { // the end may be seen before the application is
+	for range 20 { // the end may be noticed before the application is admitted
 		synctest.Test(t, func(t *testing.T) {
 			v := newVault(t, nil, func(v *vault, qp *iwarp.QP) error {
 				return qp.PostRecv(iwarp.RecvWR{ID: 1, Local: []iwarp.SGE{v.mr.Slice(0, 8)}})
@@ -312,7 +312,7 @@ func TestCM_24_PeerThatEndsBehindItsFirstMessage(t *testing.T) {
 	}
 }
 
-// TestCM_25_DataRightBehindTheFirstMessage are posted in Setup of the initiator.
+// TestCM_25_DataRightBehindTheFirstMessage: they are posted in the initiator's Setup.
 func TestCM_25_DataRightBehindTheFirstMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVault(t, nil, func(v *vault, qp *iwarp.QP) error {
@@ -337,7 +337,7 @@ func TestCM_25_DataRightBehindTheFirstMessage(t *testing.T) {
 	})
 }
 
-// TestCM_24_ReplayedRequestsDelayNoOne: a hundred of them in quarantine.
+// TestCM_24_ReplayedRequestsDelayNoOne: there are a hundred of them in quarantine.
 func TestCM_24_ReplayedRequestsDelayNoOne(t *testing.T) {
 	delay := func(t *testing.T, replays int) (d time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
@@ -365,7 +365,7 @@ func TestCM_24_ReplayedRequestsDelayNoOne(t *testing.T) {
 	require.LessOrEqual(t, delay(t, 100), delay(t, 1))
 }
 
-// TestCM_21_InitiatorIsTold that its first message was not believed.
+// TestCM_21_InitiatorIsTold: it learns that its first message was not accepted.
 func TestCM_21_InitiatorIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVault(t, nil, nil)

@@ -19,8 +19,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// tries is how often a random attacker tries: as often as the environment says, or n times; less
-// with -short and the race detector.
+// tries returns how many attacks a random attacker tries: the number from the environment, or n, or fewer
+// with -short or the race detector.
 func tries(t testing.TB, variable string, n int) int {
 	if s := os.Getenv(variable); s != "" {
 		n, err := strconv.Atoi(s)
@@ -41,7 +41,7 @@ const (
 	legs
 )
 
-// An attacker knows everything that has passed, and bends what passes.
+// An attacker sees everything that passes, and modifies it.
 type attacker struct {
 	rnd  *rand.Rand
 	seen [legs][][]byte
@@ -49,7 +49,7 @@ type attacker struct {
 
 func newAttacker(seed uint64) *attacker { return &attacker{rnd: rand.New(rand.NewPCG(seed, 16))} }
 
-// sees keeps a frame; the oldest of many is forgotten.
+// sees remembers a frame; if there are many, the oldest one is forgotten.
 func (a *attacker) sees(leg int, frame []byte) {
 	if len(a.seen[leg]) == 256 {
 		a.seen[leg] = slices.Delete(a.seen[leg], 0, 1)
@@ -57,7 +57,7 @@ func (a *attacker) sees(leg int, frame []byte) {
 	a.seen[leg] = append(a.seen[leg], bytes.Clone(frame))
 }
 
-// old is a frame that has passed, nil if there is none.
+// old returns a frame that has passed, or nil if there is none.
 func (a *attacker) old(leg int) []byte {
 	if len(a.seen[leg]) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func (a *attacker) old(leg int) []byte {
 	return bytes.Clone(a.seen[leg][a.rnd.IntN(len(a.seen[leg]))])
 }
 
-// bend returns another frame in the place of one: turned, replayed, spliced, reflected, cut,
+// bend returns another frame instead of the given one: with flipped bits, replayed, spliced, reflected, cut,
 // lengthened or dropped (nil).
 func (a *attacker) bend(leg int, frame []byte) []byte {
 	for range 10 {
@@ -89,18 +89,18 @@ func (a *attacker) bendOnce(leg int, b []byte) []byte {
 	case 3: // spliced
 		old := a.old(leg)
 		return append(b[:at], old[min(at, len(old)):]...)
-	case 4: // some octets of another one
+	case 4: // octets of another frame
 		if old := a.old(leg); at < len(old) {
 			copy(b[at:], old[at:min(len(old), at+1+a.rnd.IntN(32))])
 		}
 		return b
-	case 5: // reflected, as what is due
+	case 5: // reflected, instead of the frame that is due
 		other := a.old(a.rnd.IntN(legs))
 		if leg != legFirst && len(other) > startSize {
 			copy(other, b[:len(wiretest.RequestKey)])
 		}
 		return other
-	case 6: // cut, or longer, with the length right
+	case 6: // cut, or longer, with a correct length field
 		b = append(b[:at], make([]byte, a.rnd.IntN(64))...)
 		if leg != legFirst && len(b) > startSize {
 			binary.BigEndian.PutUint16(b[startSize-2:], uint16(len(b)-startSize))
@@ -111,7 +111,7 @@ func (a *attacker) bendOnce(leg int, b []byte) []byte {
 	}
 }
 
-// A table is where sessions meet without a network.
+// A table connects sessions without a network.
 type table struct {
 	*testing.T
 	*attacker
@@ -135,7 +135,7 @@ func newTable(t *testing.T) *table {
 	return s
 }
 
-// client is one of suite 1 mostly, for the other one takes its time.
+// client returns a client, usually of suite 1, because suite 2 is slow.
 func (s *table) client() *cm.Auth {
 	n := s.rnd.IntN(len(s.clients))
 	if n%2 == 1 && s.rnd.IntN(20) > 0 {
@@ -164,8 +164,8 @@ func replyOf(t testing.TB, r iwarp.AuthSession) []byte {
 	return b
 }
 
-// honest goes through a set-up up to a leg, which the attacker bends; up to the end if that is
-// legs. It reports whether the side that the leg is for has believed it.
+// honest runs a set-up up to a leg, which the attacker modifies; or to the end if the leg is
+// legs. It reports whether the side that receives the leg has accepted it.
 func (s *table) honest(bent int) (believed bool) {
 	i, r, request := s.begins()
 	defer i.Close()
@@ -197,8 +197,8 @@ func (s *table) honest(bent int) (believed bool) {
 	return r.VerifyFirst(first) == nil
 }
 
-// tryRequest hands a Request to the server, and if that takes it, which it may do in mode B with
-// an old one, a first message.
+// tryRequest passes a Request to the server. If the server accepts it, which it may do in mode B with
+// an old one, tryRequest passes a first message too.
 func (s *table) tryRequest(r iwarp.AuthSession, request []byte) bool {
 	if _, err := r.Open(request, min(frameOff, len(request))); err != nil {
 		require.ErrorIs(s, err, iwarp.ErrAuth)
@@ -212,8 +212,8 @@ func (s *table) tryRequest(r iwarp.AuthSession, request []byte) bool {
 	return r.VerifyFirst(s.bend(legFirst, first)) == nil || r.VerifyFirst(first) == nil
 }
 
-// TestCM_6_7_8_27_RandomAttackerAtTheFrames tries a million times, and honest peers get in
-// meanwhile.
+// TestCM_6_7_8_27_RandomAttackerAtTheFrames tries a million times, while honest peers keep
+// connecting.
 func TestCM_6_7_8_27_RandomAttackerAtTheFrames(t *testing.T) {
 	s := newTable(t)
 	for range 100 {
@@ -232,7 +232,7 @@ func TestCM_6_7_8_27_RandomAttackerAtTheFrames(t *testing.T) {
 	require.Zero(t, s.server.Stats().HalfOpen)
 }
 
-// TestCM_6_7_8_27_RandomAttackerOnTheWire does the same to set-ups over the pipe.
+// TestCM_6_7_8_27_RandomAttackerOnTheWire does the same with set-ups over the pipe.
 func TestCM_6_7_8_27_RandomAttackerOnTheWire(t *testing.T) {
 	for _, m := range []cm.Mode{cm.ModeA, cm.ModeB} {
 		t.Run("mode "+m.String(), func(t *testing.T) {
@@ -273,7 +273,7 @@ func attackedAtRandom(t *testing.T, network string, m cm.Mode, n int) {
 	require.Empty(t, s.outcomes)
 }
 
-// attacked goes through a set-up that an attacker bends.
+// attacked runs a set-up that an attacker modifies.
 func (s *scene) attacked(a *attacker, m cm.Mode, n int) {
 	s.Helper()
 	leg := n % legs
@@ -297,7 +297,7 @@ func (s *scene) attacked(a *attacker, m cm.Mode, n int) {
 		require.Zero(s, r.sent.Load(), "try %d", n)
 		s.wantEnded(m, "a Reply that was bent")
 	default:
-		// The message alone is authenticated, and not how DDP carries it.
+		// Only the message is authenticated, and not how DDP carries it.
 		const header = 18
 		qp, err := s.dials(&relay{hangsUp: true, first: func(b []byte) []byte {
 			if bent := a.bend(leg, b); bent != nil && !bytes.Equal(bent[min(header, len(bent)):], b[header:]) {

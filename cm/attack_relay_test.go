@@ -17,11 +17,11 @@ import (
 )
 
 // A relay stands between an initiator and a host, and changes what passes. A nil function
-// changes nothing; one that returns nil ends the connection.
+// changes nothing; a function that returns nil ends the connection.
 type relay struct {
-	request, reply, first func([]byte) []byte // first is given the ULPDU
-	sent                  atomic.Int64        // octets of the initiator behind its Request
-	hangsUp               bool                // nothing follows what was changed
+	request, reply, first func([]byte) []byte // first gets the ULPDU
+	sent                  atomic.Int64        // octets of the initiator after its Request
+	hangsUp               bool                // nothing is sent after the changed frame
 }
 
 // between connects to a host through the relay. all waits for the relay's goroutine.
@@ -75,7 +75,7 @@ func (m *relay) run(client, server net.Conn) {
 	back.Wait()
 }
 
-// pass hands on what is read, with a change.
+// pass forwards what it reads, with a change.
 func (m *relay) pass(from, to net.Conn, read func(net.Conn) ([]byte, error), change func([]byte) []byte) bool {
 	b, err := read(from)
 	if err != nil {

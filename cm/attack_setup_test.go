@@ -52,8 +52,8 @@ func export(t testing.TB, qp *iwarp.QP) string {
 	return hex.EncodeToString(b)
 }
 
-// TestCM_4_16_23_61_SetUpOverEachNetwork sets two connections up, with as much private data as
-// each mode and suite has to leave, and an offer of Commit beside them.
+// TestCM_4_16_23_61_SetUpOverEachNetwork sets up two connections, with as much private data as each
+// mode and suite must leave, and with an offer of Commit.
 func TestCM_4_16_23_61_SetUpOverEachNetwork(t *testing.T) {
 	eachNetwork(t, func(t *testing.T, network string, serverTLS, clientTLS *tls.Config) {
 		eachKind(t, func(t *testing.T, m cm.Mode, suite cm.Suite) {
@@ -124,7 +124,7 @@ func exchange(t testing.TB, c, s *site, client, server *iwarp.QP) {
 	require.Equal(t, "answered", string(cb))
 }
 
-// TestCM_35_42_RefusalsOverEachNetwork: neither a client with a wrong key nor one without any
+// TestCM_35_42_RefusalsOverEachNetwork: neither a client with a wrong key nor one without any key
 // reaches the application, and both are told.
 func TestCM_35_42_RefusalsOverEachNetwork(t *testing.T) {
 	eachNetwork(t, func(t *testing.T, network string, serverTLS, clientTLS *tls.Config) {
@@ -153,7 +153,7 @@ func TestCM_35_42_RefusalsOverEachNetwork(t *testing.T) {
 }
 
 // TestCM_34_PlainServerIsRefused: a client with an Authenticator sends nothing to a server that
-// does not prove itself, and tells of it.
+// does not prove its identity, and reports it.
 func TestCM_34_PlainServerIsRefused(t *testing.T) {
 	eachNetwork(t, func(t *testing.T, network string, serverTLS, clientTLS *tls.Config) {
 		ca, _ := authsOf(t, nil)
@@ -189,7 +189,7 @@ func TestRefusalOfTheApplicationIsARejectError(t *testing.T) {
 	})
 }
 
-// TestPolicyAcceptsPlainPeers: those of this library and those that ask as siw does.
+// TestPolicyAcceptsPlainPeers: peers of this library, and peers that request like siw.
 func TestPolicyAcceptsPlainPeers(t *testing.T) {
 	ca, sa := authsOf(t, func(_, server *cm.Config) { server.AllowUnauthenticated = true })
 	for _, network := range []string{"tcp", "pipe", "sctp+udp"} {
@@ -215,7 +215,7 @@ func TestPolicyAcceptsPlainPeers(t *testing.T) {
 	}
 }
 
-// TestCM_3_DataThatDoNotFitLeaveNoPacket: Dial tells how much is left, and connects nowhere.
+// TestCM_3_DataThatDoNotFitLeaveNoPacket: Dial reports how much room is left, and does not connect.
 func TestCM_3_DataThatDoNotFitLeaveNoPacket(t *testing.T) {
 	ca, sa := authsOf(t, nil)
 	c := newSite(t, ca, nil)
@@ -242,7 +242,7 @@ func TestCM_3_DataThatDoNotFitLeaveNoPacket(t *testing.T) {
 	require.Zero(t, sa.Stats().HalfOpen)
 }
 
-// TestCM_4_LargePrivateData leaves the application what the block does not take of 508 octets, in both directions.
+// TestCM_4_LargePrivateData: the application can use what the block leaves of 508 octets, in both directions.
 func TestCM_4_LargePrivateData(t *testing.T) {
 	ca, sa := authsOf(t, nil)
 	h := newHost(t, sa, "pipe", nil, nil)
@@ -260,8 +260,8 @@ func TestCM_4_LargePrivateData(t *testing.T) {
 	require.Equal(t, mine, o.qp.PrivateData())
 }
 
-// TestCM_32_TryModeBOverEachNetwork: a client of mode A, whose server is in its blackout or does
-// not want mode A, gets in by mode B.
+// TestCM_32_TryModeBOverEachNetwork: a client of mode A whose server is in its blackout, or does not
+// accept mode A, connects in mode B.
 func TestCM_32_TryModeBOverEachNetwork(t *testing.T) {
 	eachNetwork(t, func(t *testing.T, network string, serverTLS, clientTLS *tls.Config) {
 		ca, sa := authsOf(t, func(client, server *cm.Config) { client.Mode, server.Now = cm.ModeA, nil })
@@ -278,7 +278,7 @@ func TestCM_32_TryModeBOverEachNetwork(t *testing.T) {
 	})
 }
 
-// TestCM_20_RTRBesideTheFirstMessage is an error of the caller's, and of an initiator that asks.
+// TestCM_20_RTRBesideTheFirstMessage: it is an error of the caller, and of an initiator that requests it.
 func TestCM_20_RTRBesideTheFirstMessage(t *testing.T) {
 	ca, sa := authsOf(t, nil)
 	h := newHost(t, sa, "pipe", nil, nil)

@@ -16,9 +16,9 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestCM_34_ExpectServerStopsARelayBetweenTwoConnectionsOfTLS: the frames of a set-up are not bound to the connection of TLS
-// that has them. A host with a certificate of its own, which the client has verified and which has no key, passes them on to
-// another server over a second connection, and stays between both. The name that the server sends tells the client of it.
+// TestCM_34_ExpectServerStopsARelayBetweenTwoConnectionsOfTLS: the frames of a set-up are not bound to the TLS connection
+// that carries them. A host with a certificate that the client accepts, but without a key, passes them on to another server
+// over a second connection, and stays between both. The client detects it by the name that the server sends.
 func TestCM_34_ExpectServerStopsARelayBetweenTwoConnectionsOfTLS(t *testing.T) {
 	for name, expects := range map[string]bool{"nothing is expected": false, "another name is expected": true} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestCM_34_ExpectServerStopsARelayBetweenTwoConnectionsOfTLS(t *testing.T) {
 	}
 }
 
-// betweenTLS is between where both connections are of TLS: that of the client ends at a host with this certificate.
+// betweenTLS is like between, with two TLS connections: the client's one ends at a host with this certificate.
 func (m *relay) betweenTLS(t testing.TB, all *sync.WaitGroup, addr string, own tls.Certificate, onward *tls.Config) net.Conn {
 	t.Helper()
 	l, err := transport.Listen(t.Context(), "pipe", wiretest.Local("pipe"), transport.Options{})

@@ -11,13 +11,13 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// An attacker holds all frames that it has seen, and no key.
+// An attacker keeps all frames that it has seen, and has no key.
 type attacker struct {
 	*rand.Rand
 	seen [][]byte
 }
 
-// make makes an octet string out of what it has seen.
+// make makes a frame out of frames that it has seen.
 func (a *attacker) make() []byte {
 	b := bytes.Clone(a.seen[a.IntN(len(a.seen))])
 	for range a.IntN(3) {
@@ -28,7 +28,7 @@ func (a *attacker) make() []byte {
 		case 1: // splice
 			at := min(a.IntN(len(b)), len(other))
 			b = append(b[:at:at], other[at:]...)
-		case 2: // overwrite one field by that of another frame
+		case 2: // overwrite a field with that of another frame
 			at, n := a.IntN(len(b)), a.IntN(33)
 			if end := min(at+n, len(b), len(other)); end > at {
 				copy(b[at:end], other[at:end])
@@ -40,8 +40,8 @@ func (a *attacker) make() []byte {
 	return b
 }
 
-// attack lets the attacker take the part of the client, of the server, or of the client after
-// the Reply, and reports whether that side has accepted it.
+// attack lets the attacker play the client, the server, or the client after
+// the Reply, and reports whether the other side has accepted it.
 func (s *site) attack(a *attacker) bool {
 	i, r := s.initiate(), s.respond()
 	defer i.Close()
@@ -60,7 +60,7 @@ func (s *site) attack(a *attacker) bool {
 		return r.VerifyFirst(a.make()) == nil
 	case 1:
 		request := s.request(i)
-		if i.FirstLen() > 0 { // in mode A a Request that has not come to the server yet is a good one
+		if i.FirstLen() > 0 { // in mode A, a Request that has not reached the server yet is valid
 			a.seen = append(a.seen[:min(len(a.seen), 64)], request)
 		}
 		msg := a.make()
@@ -76,13 +76,13 @@ func (s *site) attack(a *attacker) bool {
 	}
 }
 
-// TestCM_6_7_8_27_RandomAttacker runs attacks between honest set-ups, which all succeed.
+// TestCM_6_7_8_27_RandomAttacker runs attacks between honest set-ups, all of which succeed.
 func TestCM_6_7_8_27_RandomAttacker(t *testing.T) {
 	eachKind(t, func(t *testing.T, change func(client, server *Config)) {
 		s := siteOf(t, func(client, server *Config) { change(client, server); generous(server) })
 		a := &attacker{Rand: rand.New(rand.NewPCG(1, 2))}
 		for n := range 3000 {
-			if n%50 == 0 { // it sees a whole set-up
+			if n%50 == 0 { // it sees a complete set-up
 				i, r := s.initiate(), s.respond()
 				request := s.request(i)
 				_, err := r.Open(request, frameOff)

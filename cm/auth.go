@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// An Auth authenticates the set-up of connections, as the client of some and as the server of
-// others. Limits, cache and log are those of all its listeners.
+// An Auth authenticates the set-up of connections, both as a client and as a server. All its
+// listeners share its limits, cache and log.
 type Auth struct {
 	cfg     Config
 	fresh   *freshness
@@ -43,13 +43,13 @@ func New(cfg *Config) (*Auth, error) {
 	}, nil
 }
 
-// Format prints that it is an Auth, and no secret.
+// Format prints the name of the type, and no secret.
 func (a *Auth) Format(s fmt.State, _ rune) { fmt.Fprint(s, "cm.Auth") }
 
 // AllowRev1 reports whether an initiator may try MPA's revision 1.
 func (a *Auth) AllowRev1() bool { return a.cfg.AllowRev1 }
 
-// AccessLog returns the latest records of the illegal-access log, the oldest one first.
+// AccessLog returns the latest records of the illegal-access log, oldest first.
 func (a *Auth) AccessLog() []AccessEvent { return a.log.list() }
 
 // Initiate begins a set-up as the client.
@@ -61,7 +61,7 @@ func (a *Auth) Initiate(ctx context.Context, info *iwarp.AuthInfo) (iwarp.AuthSe
 	return a.initiate(ctx, info, a.cfg.Mode, retry)
 }
 
-// modeB is an Auth that initiates in mode B, and has no other to go on to.
+// modeB is an Auth that initiates in mode B, and has no Authenticator to retry with.
 type modeB struct{ *Auth }
 
 func (b modeB) Initiate(ctx context.Context, info *iwarp.AuthInfo) (iwarp.AuthSession, error) {
@@ -89,7 +89,7 @@ func (a *Auth) initiate(ctx context.Context, info *iwarp.AuthInfo, m Mode, retry
 	return i, nil
 }
 
-// Respond begins a set-up as the server. It fails for a source that is not worth a reply.
+// Respond begins a set-up as the server. It fails for a source that is blocked without replies.
 func (a *Auth) Respond(ctx context.Context, info *iwarp.AuthInfo) (iwarp.AuthSession, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (a *Auth) Respond(ctx context.Context, info *iwarp.AuthInfo) (iwarp.AuthSes
 	return r, nil
 }
 
-// session begins the part that both sides have.
+// session returns the part of a session that both sides have in common.
 func (a *Auth) session(info *iwarp.AuthInfo) session {
 	most := info.MaxPrivate
 	if most <= 0 {
@@ -122,7 +122,7 @@ type claim struct {
 	time     uint64
 }
 
-// age is how old the Request is by its own time; 0: it has none.
+// age returns how old the Request is by its own time; 0: it has none.
 func (c *claim) age(now time.Time) time.Duration {
 	if c.mode != ModeA || c.time == 0 {
 		return 0

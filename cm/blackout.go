@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// maxStep is how far a wall clock may be seen to go back without consequences.
+// maxStep is how far a wall clock may go back without consequences.
 const maxStep = int64(time.Second)
 
-// A freshness judges whether Requests of mode A are fresh: by their time, by whether they came
-// before, and by whether it can know that. Times are nanoseconds since 1970.
+// A freshness decides whether Requests of mode A are fresh: by their time, by whether they came
+// before, and by whether that can be known yet. Times are nanoseconds since 1970.
 type freshness struct {
 	mu   sync.Mutex
 	skew int64
 
-	start time.Time // that monotonic times are counted from
-	wall  int64     // the clock, which never goes back here but by a step
-	mono  int64     // when it was that
+	start time.Time // monotonic times count from here
+	wall  int64     // the wall clock, which goes back here only by a step
+	mono  int64     // the monotonic time at which wall was read
 
-	// Until then, and for so long by the monotonic clock, a Request may have been accepted that is not in the cache.
+	// The blackout, by the wall clock and by the monotonic clock: a Request may have been accepted that is not in the cache.
 	darkUntil int64
 	darkFor   int64 // since the start, when the wall clock may not have been right yet
-	newest    int64 // time of a Request that was accepted
+	newest    int64 // the latest time in a Request that was accepted
 
 	cache replayCache
 	store CacheStore
@@ -35,16 +35,16 @@ func newFreshness(now time.Time, skew time.Duration, size int, store CacheStore)
 	}
 	f.cache = replayCache{most: size, lifetime: 2 * f.skew, since: f.wall}
 	if store == nil {
-		// Requests that an earlier process has accepted have times below start + skew, since the
-		// clock of a client may be that much ahead. They are stale once the blackout is over.
+		// Requests that an earlier process accepted have times below start + skew, because the
+		// clock of a client may be ahead by skew. They are stale once the blackout is over.
 		f.darkFor = 2 * f.skew
 		f.darkUntil = f.wall + f.darkFor
 	}
 	return f
 }
 
-// dark reports whether mode A is not available now. The clock is read under the lock: a reading that
-// another one has overtaken would be taken for a step back.
+// dark reports whether mode A is not available now. The clock is read under the lock: otherwise a reading
+// that a later one has overtaken would look like a step back.
 func (f *freshness) dark(clock func() time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,11 +52,11 @@ func (f *freshness) dark(clock func() time.Time) bool {
 	return f.observe(now.UnixNano(), int64(now.Sub(f.start)))
 }
 
-// observe takes a reading of the wall clock and of the monotonic one, and reports whether the
-// blackout lasts. A step back of the wall clock begins another one: times come again in which
+// observe takes a reading of the wall clock and of the monotonic clock, and reports whether the
+// blackout lasts. A step back of the wall clock begins another blackout: times repeat in which
 // Requests were accepted that the cache has forgotten.
 func (f *freshness) observe(wall, mono int64) (dark bool) {
-	elapsed := max(mono-f.mono, 0) // without a monotonic clock this is the wall clock once more
+	elapsed := max(mono-f.mono, 0) // without a monotonic clock, mono is the wall clock too
 	switch {
 	case wall-f.wall < elapsed-maxStep:
 		f.wall, f.mono = wall, mono
@@ -67,14 +67,14 @@ func (f *freshness) observe(wall, mono int64) (dark bool) {
 	return f.wall < f.darkUntil || mono < f.darkFor
 }
 
-// admit accepts a Request, once. The clock is read under the lock: no Request can wait between
-// the check of its time and that of the cache until the cache has forgotten it.
+// admit accepts a Request once. The clock is read under the lock: no Request can wait between the
+// check of its time and the check of the cache until the cache has forgotten it.
 func (f *freshness) admit(clock func() time.Time, key CacheKey, at uint64) error {
 	now, err := f.check(clock, key, at)
 	if err != nil || f.store == nil {
 		return err
 	}
-	// Servers that share the store may have clocks that differ by the skew.
+	// The clocks of servers that share the store may differ by the skew.
 	isNew, err := f.store.Insert(key, now.Add(time.Duration(4*f.skew)))
 	switch {
 	case err != nil:
@@ -85,7 +85,7 @@ func (f *freshness) admit(clock func() time.Time, key CacheKey, at uint64) error
 	return nil
 }
 
-// check is admit but for the store.
+// check is admit without the store.
 func (f *freshness) check(clock func() time.Time, key CacheKey, at uint64) (time.Time, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,7 +109,7 @@ func (f *freshness) check(clock func() time.Time, key CacheKey, at uint64) (time
 	return now, nil
 }
 
-// entries is how many Requests the cache holds.
+// entries returns how many Requests the cache holds.
 func (f *freshness) entries() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

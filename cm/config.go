@@ -16,13 +16,13 @@ import (
 	"github.com/goiwarp/iwarp/internal/quota"
 )
 
-// A Mode is how a responder knows that a Request is not an old one.
+// A Mode is how a responder makes sure that a Request is fresh.
 type Mode uint8
 
 const (
-	// ModeA has two frames, and needs clocks: for peers that can exchange private data alone.
+	// ModeA uses two frames, and needs clocks: for peers that can exchange only private data.
 	ModeA Mode = 1
-	// ModeB has a first message behind them, and needs no clock. It is the default.
+	// ModeB adds a first message after the two frames, and needs no clock. It is the default.
 	ModeB Mode = 2
 )
 
@@ -30,10 +30,10 @@ var modeNames = [...]string{ModeA: "A", ModeB: "B"}
 
 func (m Mode) String() string { return names.Of(m, modeNames[:], "mode %d") }
 
-// A ModeSet says which modes a responder accepts.
+// A ModeSet is the set of modes that a responder accepts.
 type ModeSet uint8
 
-// Modes is the set of these modes.
+// Modes returns the set of these modes.
 func Modes(modes ...Mode) (s ModeSet) {
 	for _, m := range modes {
 		s |= 1 << m
@@ -44,19 +44,19 @@ func Modes(modes ...Mode) (s ModeSet) {
 // Has reports whether the mode is in the set.
 func (s ModeSet) Has(m Mode) bool { return s&(1<<m) != 0 }
 
-// A Suite says which algorithms are used.
+// A Suite is a set of algorithms.
 type Suite uint8
 
 const (
 	// SuiteHMAC is HMAC-SHA256. It is the default.
 	SuiteHMAC Suite = 1
-	// SuiteX25519 is HMAC-SHA256, with X25519 for forward secrecy of what Export gives.
+	// SuiteX25519 is HMAC-SHA256, with X25519 for forward secrecy of exported key material.
 	SuiteX25519 Suite = 2
 )
 
 func (s Suite) known() bool { return s == SuiteHMAC || s == SuiteX25519 }
 
-// publicLen is how many octets of public key the suite sends.
+// publicLen returns the length of the public key that the suite sends.
 func (s Suite) publicLen() int {
 	if s == SuiteX25519 {
 		return publicSize
@@ -64,68 +64,69 @@ func (s Suite) publicLen() int {
 	return 0
 }
 
-// Limits bound what peers that are not authenticated can use. Zero fields are the defaults.
+// Limits bound the resources of peers that are not authenticated. A zero field means the default
+// after the colon.
 //
-// A client that gives up a set-up of mode B, or dies, when its Request has been verified has failed,
-// too: the server cannot tell it from a Request that an attacker repeats. FailureBurst should be
-// above the set-ups that a client has under way with this server ([Options].PerHost): one that
-// gives up more at once is refused until FailureRate has made up for them.
+// If a client abandons a set-up of mode B after its Request has been verified, that counts as a
+// failure: the server cannot tell it from a Request that an attacker replays. FailureBurst should
+// exceed the number of concurrent set-ups of a client with this server ([Options].PerHost): a client
+// that abandons more at once is refused until FailureRate has made up for them.
 type Limits struct {
-	MaxHalfOpen int // set-ups under way: 4096
-	PerSource   int // of them from one source: 512
+	MaxHalfOpen int // set-ups in progress: 4096
+	PerSource   int // set-ups in progress from one source: 512
 
 	FailureRate  float64       // failures per second that a source may have: 20
-	FailureBurst int           // at once: 100; after ten times as many more it is blocked without replies
-	Block        time.Duration // for that long: 10 s
-	Sources      int           // sources that are remembered: 65,536
+	FailureBurst int           // failures at once: 100; after ten times as many more, the source is blocked without replies
+	Block        time.Duration // how long that block lasts: 10 s
+	Sources      int           // sources that are tracked: 65,536
 	HMACs        int           // Requests that are verified per second: 20,000
 
 	LogRate      int // records of the log per second: 100
-	LogPerSource int // and for one source: 10
+	LogPerSource int // records per second for one source: 10
 }
 
-// A Config says how an Auth proves itself and what it accepts. Zero fields have defaults, but
-// for Ring.
+// A Config configures what an Auth proves and accepts. Ring is required. A zero field means the
+// default, which follows the colon.
 type Config struct {
 	Ring *Ring
-	// ID is the name of this side: as a client, and as a server.
+	// ID is the name of this side, both as a client and as a server.
 	ID [16]byte
 
-	// ExpectServer judges the server that has answered; nil: any that holds the key is right.
-	// Servers that share a key can stand in for one another if a client does not check this, and over
-	// TLS any host can whose certificate the client accepts. It is asked in each set-up, whatever the address.
+	// ExpectServer decides whether the server that answered is the right one; nil: any server that holds the
+	// key is. If a client does not check this, servers that share a key can impersonate one another, and over
+	// TLS so can any host whose certificate the client accepts. It is called in each set-up, whatever the address.
 	ExpectServer func(iwarp.Peer) error
-	// Authorize judges a client, and the private data of its Request, before the application
-	// learns of it; nil: each that holds a key is accepted. A peer without authentication, where
-	// that is allowed, is the zero Peer. In mode B the Request may be an old one that an attacker
-	// repeats, until the first message has come.
+	// Authorize decides on a client, and the private data of its Request, before the application is
+	// told about it; nil: each client that holds a key is accepted. A peer without authentication, where
+	// that is allowed, is the zero Peer. In mode B, until the first message has arrived, the Request may
+	// be one that an attacker replays.
 	Authorize func(ctx context.Context, peer iwarp.Peer, app []byte) error
 
-	Mode     Mode    // in which it initiates: ModeB
-	Accept   ModeSet // which it accepts: ModeB
-	Suite    Suite   // with which it initiates: SuiteHMAC
-	MinSuite Suite   // which it accepts at least: SuiteHMAC
+	Mode     Mode    // in which this side initiates: ModeB
+	Accept   ModeSet // modes that a responder accepts: ModeB
+	Suite    Suite   // with which this side initiates: SuiteHMAC
+	MinSuite Suite   // the lowest suite that a responder accepts: SuiteHMAC
 
 	// AllowUnauthenticated accepts peers that do not authenticate themselves at all. It does not
-	// make this side connect to such ones.
+	// make this side connect to such peers.
 	AllowUnauthenticated bool
-	// AllowRev1 lets an initiator try MPA's revision 1 where a peer does not know revision 2.
+	// AllowRev1 lets an initiator try MPA's revision 1 if a peer does not support revision 2.
 	AllowRev1 bool
 
 	Skew      time.Duration // by which clocks may differ in mode A: 30 s, at most 73 years
 	CacheSize int           // Requests of mode A that are remembered, in each 2 x Skew: 262,144
-	Store     CacheStore    // in place of the cache
-	Retain    time.Duration // for which a key past its NotAfter is answered with KEY_RETIRED: 24 h
+	Store     CacheStore    // replaces the cache
+	Retain    time.Duration // how long a key past its NotAfter is answered with KEY_RETIRED: 24 h
 	Limits    Limits
 
-	Logger *slog.Logger // for the illegal-access log; nil: AccessLog has it alone
+	Logger *slog.Logger // for the illegal-access log; nil: only AccessLog returns its records
 
-	// Now and Rand are for tests. Both are used by several goroutines.
+	// Now and Rand are for tests. Several goroutines use them.
 	Now  func() time.Time
 	Rand io.Reader
 }
 
-// maxSkew is the longest Skew of which all times that a replay cache, or a CacheStore, goes by can be told.
+// maxSkew is the longest Skew with which all times that a replay cache or a CacheStore uses are representable.
 const maxSkew = time.Duration(math.MaxInt64 / 4)
 
 // withDefaults returns the configuration with all fields set.

@@ -68,7 +68,7 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "cm: stale time", (&Error{Reason: ReasonStale}).Error())
 }
 
-// TestTextsOfReasonsAreExplained: what a log, or an error, says is found in docs/troubleshooting.md, in the row of its name.
+// TestTextsOfReasonsAreExplained: docs/troubleshooting.md explains each text of a log or an error in the row of its name.
 func TestTextsOfReasonsAreExplained(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "troubleshooting.md"))
 	require.NoError(t, err)

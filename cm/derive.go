@@ -14,25 +14,25 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// maxExport is the most that HKDF-Expand with SHA-256 gives, of whole blocks.
+// maxExport is the largest output of HKDF-Expand with SHA-256.
 const maxExport = 255 * sha256.Size
 
-// Kinds of identities: what they stand on.
+// Kinds of identities, by what they are based on.
 const (
-	// KindShared: the peer holds a key that others may hold. All its holders are one identity.
+	// KindShared: the peer holds a key that others may hold. All holders of the key are one identity.
 	KindShared = 1
 	// KindDerived: the peer holds a key of its own, derived from the master.
 	KindDerived = 2
 	// 3 is iwarp.PeerCertificate, of peers that this package does not authenticate.
 
-	// KindServer: the peer has accepted as the server of that name.
+	// KindServer: the peer has accepted the connection as the server of that name.
 	KindServer = 4
 )
 
 func extract(salt, secret []byte) []byte {
 	prk, err := hkdf.Extract(sha256.New, secret, salt)
 	if err != nil {
-		panic(err) // only for secrets shorter than those of a Ring
+		panic(err) // only for secrets shorter than a Ring allows
 	}
 	return prk
 }
@@ -45,14 +45,14 @@ func expand(prk []byte, info string, n int) []byte {
 	return out
 }
 
-// clientInfo is the info of the expansion that makes a client's key from the master.
+// clientInfo returns the info of the expansion that derives a client's key from the master.
 func clientInfo(keyID uint64, clientID [16]byte) string {
 	b := append([]byte("iwarp cm client v1"), 0)
 	b = binary.BigEndian.AppendUint64(b, keyID)
 	return string(append(b, clientID[:]...))
 }
 
-// A keyUse is all that the keys of a client depend on besides the secret.
+// A keyUse is everything besides the secret that the keys of a client depend on.
 type keyUse struct {
 	keyID    uint64
 	clientID [16]byte
@@ -60,28 +60,28 @@ type keyUse struct {
 	mode     Mode
 }
 
-// info is the info of the expansion that makes the key for frames of one type.
+// info returns the info of the expansion that derives the key for frames of one type.
 func (u *keyUse) info(frame string) string {
 	b := append([]byte("iwarp cm "+frame+" v1"), 0, version, uint8(u.suite), u.mode.flags())
 	b = binary.BigEndian.AppendUint64(b, u.keyID)
 	return string(append(b, u.clientID[:]...))
 }
 
-// frameKeys are the keys of a client for one suite and mode. They are shared by its set-ups,
-// and not changed.
+// frameKeys are the keys of a client for one suite and mode. Its set-ups share them. They do not
+// change.
 type frameKeys struct {
 	entry                   *ringEntry // that they were derived from
 	psk                     []byte
 	request, reply, refusal macKey
 }
 
-// A macKey is a key of HMAC-SHA256. The states that have taken it in are used again.
+// A macKey is a key of HMAC-SHA256. The hash states that are initialised with it are reused.
 type macKey struct {
 	key    []byte
 	states sync.Pool // of hash.Hash
 }
 
-// sum is the HMAC over the parts, one after the other.
+// sum returns the HMAC over the parts, one after the other.
 func (k *macKey) sum(parts ...[]byte) []byte {
 	h, ok := k.states.Get().(hash.Hash)
 	if !ok {
@@ -106,7 +106,7 @@ func deriveKeys(psk []byte, u *keyUse) *frameKeys {
 	}
 }
 
-// sessionSecret makes S. shared is empty but for suite 2.
+// sessionSecret derives S. shared is empty except in suite 2.
 func sessionSecret(transcript, psk, shared []byte) []byte {
 	secret := make([]byte, 0, len(psk)+len(shared))
 	secret = append(append(secret, psk...), shared...)
@@ -114,7 +114,7 @@ func sessionSecret(transcript, psk, shared []byte) []byte {
 	return extract(transcript, secret)
 }
 
-// firstMessage is the message that proves that the initiator has seen the Reply.
+// firstMessage returns the message that proves that the initiator has seen the Reply.
 func firstMessage(session, transcript []byte, s Suite, m Mode) []byte {
 	key := expand(session, "iwarp cm fin v1", sha256.Size)
 	defer clear(key)
@@ -125,7 +125,7 @@ func firstMessage(session, transcript []byte, s Suite, m Mode) []byte {
 	return mac.Sum(h)
 }
 
-// export makes key material for the protocols above.
+// export derives key material for the protocols above.
 func export(session []byte, label string, context []byte, n int) ([]byte, error) {
 	if len(label) > 255 {
 		return nil, fmt.Errorf("cm: a label of %d octets, at most 255 are possible", len(label))
@@ -139,13 +139,13 @@ func export(session []byte, label string, context []byte, n int) ([]byte, error)
 	return expand(session, string(b), n), nil
 }
 
-// peerID is the identity of a peer.
+// peerID returns the identity of a peer.
 func peerID(kind uint8, group string, name []byte) [32]byte {
 	b := append([]byte("iwarp peer v1"), 0, kind, uint8(len(group)))
 	return sha256.Sum256(append(append(b, group...), name...))
 }
 
-// newPeer describes a peer. Any holder of a shared key can use any name, so it has none.
+// newPeer describes a peer. A holder of a shared key can use any name, so its identity does not depend on it.
 func newPeer(kind uint8, group string, name [16]byte, u *keyUse) iwarp.Peer {
 	identity := name
 	if kind == KindShared {
@@ -157,8 +157,8 @@ func newPeer(kind uint8, group string, name [16]byte, u *keyUse) iwarp.Peer {
 	}
 }
 
-// agree is the X25519 shared secret with the peer. The result that all low-order points have is
-// an error.
+// agree returns the X25519 shared secret with the peer. The result for a low-order point is an
+// error.
 func agree(private *ecdh.PrivateKey, public []byte) ([]byte, error) {
 	k, err := ecdh.X25519().NewPublicKey(public)
 	if err != nil {

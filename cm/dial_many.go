@@ -16,40 +16,40 @@ import (
 const (
 	defaultInFlight = 256
 	defaultPerHost  = 64
-	// setupTimeout bounds a set-up for which there is no other limit.
+	// setupTimeout bounds a set-up that has no other limit.
 	setupTimeout = 10 * time.Second
 )
 
 var errNoRNIC = errors.New("cm: the RNIC is not set")
 
-// Options are those of [DialMany]. Zero values mean defaults.
+// Options are the options of [DialMany]. A zero value means the default.
 type Options struct {
 	RNIC *iwarp.RNIC
-	QP   *iwarp.QPConfig // of targets that have none
-	// InFlight is how many targets are pulled and not yielded yet: 256, at most 65,536. PerHost is how many of
-	// them are set up at a time with one host, those that wait for another attempt included:
-	// 64; negative: as many as there are. The host is what the address has in front of the port.
+	QP   *iwarp.QPConfig // for targets that have none
+	// InFlight limits the targets that are pulled and not yielded yet: 256, at most 65,536. PerHost limits the
+	// concurrent set-ups with one host, including those that wait for another attempt: 64; negative: no limit.
+	// The host is the part of the address in front of the port.
 	InFlight, PerHost int
-	// Stage is how many set-ups may be in a stage at a time: 64 lookups of names, 256 in StageDial, 2 x GOMAXPROCS
-	// handshakes of TLS, but for those that take longer than a millisecond, so wait for the peer, and any number
-	// of the rest. Negative: any number. A set-up that waits for room behind StageDial has a connection, which its peer
+	// Stage limits the set-ups in each stage: 64 in StageResolve, 256 in StageDial, 2 x GOMAXPROCS in StageSecure, and
+	// no limit in the others. Negative: no limit. By default, a TLS handshake counts only for its first millisecond:
+	// after that it waits for the peer. A set-up that waits for room after StageDial has a connection, which its peer
 	// may give up meanwhile (ListenConfig.ProgressTimeout).
 	Stage [8]int
 	// Ordered yields the results in the order of the targets.
 	Ordered bool
-	// Timeout is that of targets that have none: 10 s; negative: there is none but that of the
-	// context.
+	// Timeout applies to targets that have none: 10 s; negative: only the context limits the
+	// set-up.
 	Timeout time.Duration
-	// Retry tells whether, and after which time, to try once more to set up a target; attempt is
-	// how many there were. nil: never. See [DefaultRetry]. One for which there was no descriptor,
-	// or no memory for the socket, counts only if no other set-up was under way, and no result
-	// waited to be yielded that could be.
+	// Retry returns whether to try again to set up a target, and after which delay; attempt is the
+	// number of attempts so far. nil: never. See [DefaultRetry]. An attempt that failed for want of
+	// descriptors, local ports or memory for sockets counts only if no other set-up was in progress
+	// and no result was ready to be yielded.
 	Retry func(t Target, err error, attempt int) (time.Duration, bool)
-	// Resolver looks names up; nil: net.DefaultResolver.
+	// Resolver looks up names; nil: net.DefaultResolver.
 	Resolver *net.Resolver
 }
 
-// withDefaults fills in what is not set.
+// withDefaults replaces fields that are not set by their defaults.
 func (o *Options) withDefaults() Options {
 	var c Options
 	if o != nil {
@@ -67,35 +67,35 @@ func (o *Options) withDefaults() Options {
 	return c
 }
 
-// DialMany sets up a connection to each target, many at a time, and yields one result for each,
-// as they come. A failure of one does not touch the others.
+// DialMany sets up a connection to each target, many at a time, and yields one result for each
+// target, in the order in which the set-ups end. A failure of one does not affect the others.
 //
-// A target is pulled when the window (Options.InFlight) has room, so the sequence may be
-// without end. It is pulled by a goroutine of its own, beside the body of the loop; one that
-// waits holds no result back, but DialMany waits for it at the end: let it watch a context that
-// is cancelled before the loop is left. There is one goroutine for each set-up under way, and
-// none for targets that wait. The body of the loop runs in the goroutine of the caller, and
-// what it has been given is its own; it may close QPs there.
+// A target is pulled when the window (Options.InFlight) has room, so the sequence may be infinite.
+// A separate goroutine pulls the sequence, concurrently with the loop body. A sequence that blocks
+// delays no result, but DialMany waits for it at the end: let the sequence watch a context that is
+// cancelled before the loop is left. There is one goroutine for each set-up in progress, and none
+// for targets that wait. The loop body runs in the caller's goroutine. It owns the QPs that it is
+// given, and may close them there.
 //
-// A set-up goes through the stages one by one, and may wait for room in front of each. Names of
-// hosts of TCP are looked up here, once as long as the loop lasts, and their addresses tried one
-// after the other; over other networks [iwarp.RNIC.Dial] does that. A host is not given more
-// than Options.PerHost set-ups at a time: those of a host that is slow, or does not answer, keep
-// no goroutine and no stage from others. They do count in the window, since they are pulled. So
-// others go on as long as no host has InFlight targets or more among those that are pulled, and
-// at the latest when those that are under way have ended, by Timeout: targets of one host are
-// best spread over the sequence.
+// A set-up passes through the stages one by one, and may wait for room before each of them. DialMany
+// looks up host names for TCP itself, once per loop, and tries their addresses one after the other;
+// for other networks [iwarp.RNIC.Dial] does that. A host has at most Options.PerHost set-ups at a
+// time: targets that wait for a host that is slow, or does not answer, occupy no goroutine and no
+// stage. They do count in the window, because they have been pulled. So other hosts make progress
+// as long as no host has InFlight or more of the pulled targets, and at the latest when the set-ups
+// in progress have ended, by Timeout: it is best to spread the targets of one host over the
+// sequence.
 //
-// Where descriptors run out ([transport.ErrExhausted]), local ports, or memory for sockets, the window
-// halves, and grows back by one with each success.
+// When descriptors, local ports or memory for sockets run out ([transport.ErrExhausted]), the window
+// halves. It grows back by one with each success.
 //
-// If ctx ends, no more targets are pulled, set-ups under way end, QPs that were not yielded yet
-// are aborted, and each target that was pulled is yielded with the error. If the loop is left,
-// or panics, the same happens, and nothing is yielded. A panic of the sequence ends the loop, and
-// goes on in the goroutine of the caller. In every case no goroutine is left when the loop ends.
+// If ctx ends, no more targets are pulled, set-ups in progress end, QPs that were not yielded yet are
+// aborted, and each pulled target is yielded with the error. If the loop is left, or panics, the same
+// happens, but nothing is yielded. A panic of the sequence ends the loop and continues in the
+// caller's goroutine. In every case no goroutine is left when the loop ends.
 //
-// A configuration, or an address, that is wrong is that target's error, and nothing is sent for
-// it, not even to look its name up.
+// A wrong configuration or address is that target's error, and nothing is sent for it, not even a
+// query for its name.
 func DialMany(ctx context.Context, targets iter.Seq[Target], opts *Options) iter.Seq2[Target, Result] {
 	o := opts.withDefaults()
 	return func(yield func(Target, Result) bool) {
@@ -116,7 +116,7 @@ func DialMany(ctx context.Context, targets iter.Seq[Target], opts *Options) iter
 	}
 }
 
-// settleDial has nothing established yielded when the context has ended.
+// settleDial aborts an established QP before it is yielded if the context has ended.
 func settleDial(ctx context.Context, t *task[Target, Result]) {
 	t.out.Elapsed = time.Since(t.pulled)
 	if t.out.QP == nil || ctx.Err() == nil {
@@ -134,7 +134,7 @@ func dropDial(_ context.Context, t *task[Target, Result]) {
 	}
 }
 
-// A setter sets up one target at a time, in as many attempts as it takes.
+// A setter sets up one target at a time, in one or more attempts.
 type setter struct {
 	*dialer
 	options *Options
@@ -146,7 +146,7 @@ func (w *setter) close() {
 	w.end()
 }
 
-// setUp takes a target to its result.
+// setUp sets up a target, and stores the result.
 func (w *setter) setUp(ctx context.Context, t *task[Target, Result]) {
 	turn, err := w.window.enter(ctx)
 	if err == nil {
@@ -159,7 +159,7 @@ func (w *setter) setUp(ctx context.Context, t *task[Target, Result]) {
 	}
 }
 
-// attempts makes one attempt after the other. The first has entered the window.
+// attempts makes one attempt after another. The first has entered the window already.
 func (w *setter) attempts(ctx context.Context, t *task[Target, Result], turn turn) error {
 	qc := cmp.Or(t.in.QP, w.options.QP)
 	for counted := 0; ; {
@@ -185,7 +185,7 @@ func (w *setter) attempts(ctx context.Context, t *task[Target, Result], turn tur
 	}
 }
 
-// outcomeOf is what the window is told.
+// outcomeOf returns the outcome for the window.
 func outcomeOf(err error) outcome {
 	switch {
 	case err == nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestCM_48_49_ABreakAmongDeadTargets: of a thousand targets each tenth is dead, and the loop is
+// TestCM_48_49_ABreakAmongDeadTargets: every tenth of a thousand targets is dead, and the loop is
 // left in the middle. No goroutine, descriptor or QP is left.
 func TestCM_48_49_ABreakAmongDeadTargets(t *testing.T) {
 	const most = 500

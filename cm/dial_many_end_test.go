@@ -24,7 +24,7 @@ func endless(target Target, pulled *gauge) func(func(Target) bool) {
 	}
 }
 
-// TestCM_49_50_BreakOutOfAnEndlessSequence leaves no QP, and bubbles end with goroutines alone.
+// TestCM_49_50_BreakOutOfAnEndlessSequence: no QP is left. No goroutine is either, or the bubble would not end.
 func TestCM_49_50_BreakOutOfAnEndlessSequence(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestCM_49_50_BreakOutOfAnEndlessSequence(t *testing.T) {
 	}
 }
 
-// TestCM_49_BreakEndsWhatIsUnderWay, also set-ups that wait for an answer, a stage, their host
+// TestCM_49_BreakEndsWhatIsUnderWay: including set-ups that wait for an answer, a stage, their host
 // or another attempt, and results that wait for their turn.
 func TestCM_49_BreakEndsWhatIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestCM_49_BreakEndsWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-// TestCM_49_EndOfTheContext: each target that was pulled gets its result, none a QP.
+// TestCM_49_EndOfTheContext: each pulled target gets a result without a QP.
 func TestCM_49_EndOfTheContext(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestCM_49_EndOfTheContext(t *testing.T) {
 	}
 }
 
-// TestCM_49_FinishedAndNotYielded: the QP is ended, and the result tells why.
+// TestCM_49_FinishedAndNotYielded: the QP is ended, and the result says why.
 func TestCM_49_FinishedAndNotYielded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", time.Millisecond)
@@ -126,7 +126,7 @@ func TestCM_49_FinishedAndNotYielded(t *testing.T) {
 	})
 }
 
-// TestCM_50_PanicsReachTheCaller: that of the sequence, and that of the loop.
+// TestCM_50_PanicsReachTheCaller: panics of the sequence and of the loop.
 func TestCM_50_PanicsReachTheCaller(t *testing.T) {
 	for _, inLoop := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -157,8 +157,8 @@ func TestCM_50_PanicsReachTheCaller(t *testing.T) {
 	}
 }
 
-// TestCM_50_GoroutinesThatEnd: by runtime.Goexit, as testing.T.FailNow does, in the sequence, in
-// the loop and in QPConfig.Setup, also while other targets wait for their host.
+// TestCM_50_GoroutinesThatEnd: by runtime.Goexit, like testing.T.FailNow, in the sequence, in
+// the loop and in QPConfig.Setup, even while other targets wait for their host.
 func TestCM_50_GoroutinesThatEnd(t *testing.T) {
 	for _, where := range []string{"sequence", "loop", "Setup"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -193,8 +193,8 @@ func TestCM_50_GoroutinesThatEnd(t *testing.T) {
 	}
 }
 
-// TestCM_47_50_NothingIsYieldedOfAGoroutineThatHasEnded: a target whose Setup ends its goroutine has no result. It may be
-// done before the caller's goroutine looks again at the results.
+// TestCM_47_50_NothingIsYieldedOfAGoroutineThatHasEnded: a target whose Setup ends its goroutine has no result. It may end
+// before the caller's goroutine checks the results again.
 func TestCM_47_50_NothingIsYieldedOfAGoroutineThatHasEnded(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -228,14 +228,14 @@ func TestCM_47_50_NothingIsYieldedOfAGoroutineThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestCM_55_GoroutinesOfARun: no more than there are set-ups under way, however many targets.
+// TestCM_55_GoroutinesOfARun: there are no more than set-ups in progress, however many targets there are.
 func TestCM_55_GoroutinesOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := dead(t, "gone:1")
 		client := newEnd(t, iwarp.Limits{})
 		before := runtime.NumGoroutine()
 		time.AfterFunc(time.Second, func() {
-			// The goroutine that pulls, this one, and the set-ups; some may be of other tests.
+			// The goroutine that pulls, this one, and the set-ups; others may belong to other tests.
 			require.LessOrEqual(t, runtime.NumGoroutine()-before, 20+2+3)
 		})
 		_, all := collect(t, DialMany(t.Context(), pipes(400, gone), &Options{

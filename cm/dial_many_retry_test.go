@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestCM_52_RetryHoldsNoStage while it waits.
+// TestCM_52_RetryHoldsNoStage: not while it waits.
 func TestCM_52_RetryHoldsNoStage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", time.Millisecond)
@@ -46,7 +46,7 @@ func TestCM_52_RetryHoldsNoStage(t *testing.T) {
 	})
 }
 
-// TestCM_52_TimeoutEndsTheWaitForAnAttempt, and both errors tell.
+// TestCM_52_TimeoutEndsTheWaitForAnAttempt: the result has both errors.
 func TestCM_52_TimeoutEndsTheWaitForAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newEnd(t, iwarp.Limits{})
@@ -61,8 +61,8 @@ func TestCM_52_TimeoutEndsTheWaitForAnAttempt(t *testing.T) {
 	})
 }
 
-// TestCM_52_WindowShrinksForDescriptors: with fewer than the window asks for, every target
-// succeeds all the same.
+// TestCM_52_WindowShrinksForDescriptors: with fewer descriptors than the window needs, every target
+// succeeds nevertheless.
 func TestCM_52_WindowShrinksForDescriptors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", 50*time.Millisecond)
@@ -91,7 +91,7 @@ func TestCM_52_WindowShrinksForDescriptors(t *testing.T) {
 	})
 }
 
-// TestCM_52_DescriptorsThatStayAway end the attempts of each target.
+// TestCM_52_DescriptorsThatStayAway: the attempts of each target end.
 func TestCM_52_DescriptorsThatStayAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newEnd(t, iwarp.Limits{})
@@ -140,7 +140,7 @@ func TestCM_52_DefaultRetry(t *testing.T) {
 	require.False(t, again)
 }
 
-// TestCM_57_Backoff doubles up to its cap, and half of it is drawn by lot.
+// TestCM_57_Backoff doubles up to its limit, and half of it is random.
 func TestCM_57_Backoff(t *testing.T) {
 	for _, attempt := range []int{1, 2, 12, 13, 16, 20, 21, 1000} {
 		most := longestBackoff
@@ -158,8 +158,8 @@ func TestCM_57_Backoff(t *testing.T) {
 	}
 }
 
-// TestCM_52_Window: it halves once for a burst, grows with success, and lets those that wait in
-// by turns.
+// TestCM_52_Window: it halves once for a burst, grows with success, and admits waiting attempts in
+// turn.
 func TestCM_52_Window(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -219,8 +219,8 @@ func TestCM_52_Window(t *testing.T) {
 	})
 }
 
-// TestPatienceThatEndsWhenTheAddressHasConnected, before the timer is stopped: the set-up fails in a later stage, and
-// the next address is tried all the same.
+// TestPatienceThatEndsWhenTheAddressHasConnected: it ends before the timer is stopped. The set-up fails in a later stage, and
+// the next address is tried nevertheless.
 func TestPatienceThatEndsWhenTheAddressHasConnected(t *testing.T) {
 	h := listens(t, "tcp", "127.0.0.1:0", 0)
 	client := newEnd(t, iwarp.Limits{})
@@ -231,7 +231,7 @@ func TestPatienceThatEndsWhenTheAddressHasConnected(t *testing.T) {
 	d.trace.Leave = func(s iwarp.SetupStage, err error) {
 		if s == iwarp.StageDial && d.giveUp != nil {
 			require.NoError(t, err)
-			d.giveUp(errPatience) // as the timer does
+			d.giveUp(errPatience) // like the timer
 		}
 		d.leave(s, err)
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// descriptors counts those that are open.
+// descriptors returns the number of open descriptors.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
-	return len(all) - 1 // the one that reads the directory
+	return len(all) - 1 // without the one that reads the directory
 }
 
 // waitsForDescriptors waits until there are no more than n.
@@ -27,7 +27,7 @@ func waitsForDescriptors(t *testing.T, n int) {
 	require.Eventually(t, func() bool { return descriptors(t) <= n }, 30*time.Second, 5*time.Millisecond, "a descriptor is left")
 }
 
-// tenthDead yields h a thousand times, but that each tenth target is dead.
+// tenthDead yields h a thousand times, but makes each tenth target dead.
 func tenthDead(h *host) iter.Seq[Target] {
 	return func(yield func(Target) bool) {
 		for i := range 1000 {
@@ -54,7 +54,7 @@ func TestCM_48_TenPercentOfAThousandAreDead(t *testing.T) {
 	waitsForDescriptors(t, before)
 }
 
-// TestCM_49_NoDescriptorIsLeft behind a loop that was left, or whose context has ended.
+// TestCM_49_NoDescriptorIsLeft: after a loop that was left, or whose context has ended.
 func TestCM_49_NoDescriptorIsLeft(t *testing.T) {
 	h := listens(t, "tcp", "127.0.0.1:0", 20*time.Millisecond)
 	client := newEnd(t, iwarp.Limits{})
@@ -84,7 +84,7 @@ func TestCM_49_NoDescriptorIsLeft(t *testing.T) {
 	client.waitsUntilIdle()
 }
 
-// TestCM_53_DisconnectManyOverTCP frees every descriptor.
+// TestCM_53_DisconnectManyOverTCP: it frees every descriptor.
 func TestCM_53_DisconnectManyOverTCP(t *testing.T) {
 	h := listens(t, "tcp", "127.0.0.1:0", 0)
 	client := newEndWith(t, &iwarp.Config{CloseTimeout: time.Minute})

@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestCM_45_StagesOfConnectionsOverlap, and follow one another for each.
+// TestCM_45_StagesOfConnectionsOverlap: and each connection passes them in order.
 func TestCM_45_StagesOfConnectionsOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", 30*time.Millisecond)
@@ -59,7 +59,7 @@ func TestCM_45_StagesOfConnectionsOverlap(t *testing.T) {
 	})
 }
 
-// TestCM_46_WindowAndLimitsHold: of targets, of stages and of hosts.
+// TestCM_46_WindowAndLimitsHold: the limits of targets, stages and hosts.
 func TestCM_46_WindowAndLimitsHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pulled, reply, dials gauge
@@ -123,7 +123,7 @@ func TestCM_46_WindowAndLimitsHold(t *testing.T) {
 	})
 }
 
-// TestCM_46_DeadHostKeepsNoStageFromOthers: it has its share of the stages, and no more.
+// TestCM_46_DeadHostKeepsNoStageFromOthers: it occupies its share of the stages, and no more.
 func TestCM_46_DeadHostKeepsNoStageFromOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", time.Millisecond)
@@ -162,7 +162,7 @@ func TestCM_46_DeadHostKeepsNoStageFromOthers(t *testing.T) {
 	})
 }
 
-// TestCM_47_48_OneResultForEachTarget: a hundred of a thousand fail, which touches no other.
+// TestCM_47_48_OneResultForEachTarget: a hundred of a thousand fail, which does not affect the others.
 func TestCM_47_48_OneResultForEachTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", time.Millisecond)
@@ -193,7 +193,7 @@ func TestCM_47_48_OneResultForEachTarget(t *testing.T) {
 	})
 }
 
-// TestCM_51_OrderOfTheTargets, and what is held back for it is bounded.
+// TestCM_51_OrderOfTheTargets: and the results that are held back are bounded.
 func TestCM_51_OrderOfTheTargets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, slow := listens(t, "pipe", "", time.Millisecond), listens(t, "pipe", "", time.Second)
@@ -221,7 +221,7 @@ func TestCM_51_OrderOfTheTargets(t *testing.T) {
 	})
 }
 
-// TestCM_47_TimeoutIsOfEachTarget, and does not count while the target waits for its host.
+// TestCM_47_TimeoutIsOfEachTarget: it does not count while the target waits for its host.
 func TestCM_47_TimeoutIsOfEachTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := dead(t, "gone:1")
@@ -244,7 +244,7 @@ func TestCM_47_TimeoutIsOfEachTarget(t *testing.T) {
 	})
 }
 
-// TestCM_47_TimeoutOfOneIsNotOfTheNext, which the same goroutine sets up.
+// TestCM_47_TimeoutOfOneIsNotOfTheNext: which the same goroutine sets up.
 func TestCM_47_TimeoutOfOneIsNotOfTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, gone := listens(t, "pipe", "", 600*time.Millisecond), dead(t, "gone:1")
@@ -261,7 +261,7 @@ func TestCM_47_TimeoutOfOneIsNotOfTheNext(t *testing.T) {
 	})
 }
 
-// TestCM_47_ResultsDoNotWaitForTheSequence, which waits for what is done with them.
+// TestCM_47_ResultsDoNotWaitForTheSequence: it waits for the caller to use the results.
 func TestCM_47_ResultsDoNotWaitForTheSequence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", time.Millisecond)

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/selfsigned"
 )
 
-// TestCM_45_46_HandshakesOfTLS are bounded, and verify the name of each target's host without one
+// TestCM_45_46_HandshakesOfTLS: they are bounded, and verify the name of each target's host without a
 // configuration for each.
 func TestCM_45_46_HandshakesOfTLS(t *testing.T) {
 	cert, roots := selfsigned.New("127.0.0.1")

@@ -11,35 +11,35 @@ import (
 	"github.com/goiwarp/iwarp/internal/servername"
 )
 
-// patience is how long one of several addresses of a host may take to connect, at most.
+// patience is the longest time that one of several addresses of a host may take to connect.
 const patience = 5 * time.Second
 
 var errPatience = errors.New("cm: the address has not answered, and the host has others")
 
-// A dialing is what the dialers of one run share.
+// A dialing holds the state that the dialers of one run share.
 type dialing struct {
 	rnic   *iwarp.RNIC
 	limits *stageLimits
 	names  *resolver                      // nil: Dial looks names up
-	good   atomic.Pointer[iwarp.QPConfig] // that was found to be right last
+	good   atomic.Pointer[iwarp.QPConfig] // the last one that passed check
 }
 
 // A dialer makes one attempt at a time.
 type dialer struct {
 	*dialing
-	trace *iwarp.SetupTrace // a QP keeps it, so end empties it
+	trace *iwarp.SetupTrace // QPs keep it, so end empties it
 	qc    iwarp.QPConfig
 	user  *iwarp.SetupTrace // of the target
-	last  *lookup           // of the attempt before
+	last  *lookup           // of the previous attempt
 	res   *Result
 	limit timeLimit // of the target
-	began time.Time // the stage
+	began time.Time // when the stage began
 
-	computes *time.Timer // gives the room in StageSecure back; nil: leave does
+	computes *time.Timer // releases the slot of StageSecure; nil: leave does
 
 	told   *dialTime               // of an attempt whose name Dial looks up; else nil
-	giveUp context.CancelCauseFunc // of an address that has others behind it; else nil
-	wait   time.Duration           // for it
+	giveUp context.CancelCauseFunc // of an address that is not the last one; else nil
+	wait   time.Duration           // how long to wait for that address
 	timer  *time.Timer
 }
 
@@ -49,10 +49,10 @@ func (s *dialing) newDialer() *dialer {
 	return d
 }
 
-// end lets go of everything that QPs have of the dialer.
+// end removes the QPs' references to the dialer.
 func (d *dialer) end() { *d.trace = iwarp.SetupTrace{} }
 
-// attempt sets a target up once. What it finds goes to res, but for the error.
+// attempt tries once to set up a target. It stores everything but the error in res.
 func (d *dialer) attempt(ctx context.Context, t *Target, qc *iwarp.QPConfig, res *Result) error {
 	d.res = res
 	defer func() { d.res, d.user, d.qc = nil, nil, iwarp.QPConfig{} }()
@@ -97,7 +97,7 @@ func (d *dialer) dialEach(ctx context.Context, t *Target, qc *iwarp.QPConfig, e 
 		d.giveUp = giveUp
 		err := d.dial(one, t, qc, e.at(a))
 		d.giveUp = nil
-		late := errors.Is(context.Cause(one), errPatience) // perhaps when it had connected, in a later stage
+		late := errors.Is(context.Cause(one), errPatience) // perhaps in a later stage, after it had connected
 		giveUp(nil)
 		if err == nil || d.res.Stage != StageDial && !late || ctx.Err() != nil {
 			return err
@@ -106,7 +106,7 @@ func (d *dialer) dialEach(ctx context.Context, t *Target, qc *iwarp.QPConfig, e 
 	return nil
 }
 
-// check looks at the configuration of a target before a name is looked up for it.
+// check checks the configuration of a target before its name is looked up.
 func (d *dialer) check(ctx context.Context, t *Target, qc *iwarp.QPConfig) error {
 	if qc != nil && d.good.Load() == qc {
 		return nil
@@ -126,7 +126,7 @@ func (d *dialer) dial(ctx context.Context, t *Target, qc *iwarp.QPConfig, addr s
 		d.qc = *qc
 	}
 	d.user, d.qc.SetupTrace = d.qc.SetupTrace, d.trace
-	d.qc.TLS = servername.For(d.qc.TLS, t.Addr) // addr has an address in place of the name
+	d.qc.TLS = servername.For(d.qc.TLS, t.Addr) // addr contains an address instead of the name
 	qp, err := d.rnic.Dial(ctx, t.Network, addr, &d.qc)
 	if err != nil && errors.Is(context.Cause(ctx), errPatience) {
 		err = fmt.Errorf("%w: %w", errPatience, err)
@@ -173,7 +173,7 @@ func (d *dialer) leave(at iwarp.SetupStage, err error) {
 		d.timer = nil
 	}
 	if d.told != nil {
-		d.told.until.Store(nil) // from now on the time may stop
+		d.told.until.Store(nil) // from now on the limit may be paused
 	}
 	if d.user != nil && d.user.Leave != nil {
 		d.user.Leave(at, err)

@@ -13,11 +13,11 @@ import (
 	"github.com/goiwarp/iwarp/internal/closed"
 )
 
-// DisconnectOptions are those of [DisconnectMany]. Zero values mean defaults.
+// DisconnectOptions are the options of [DisconnectMany]. A zero value means the default.
 type DisconnectOptions struct {
-	InFlight int // QPs that are being closed at a time: 256, at most 65,536
-	// Timeout is how long there is for all QPs to end gracefully: 10 s. After it what is left is
-	// aborted; negative: there is no limit for all but that of the context. Each has no longer than
+	InFlight int // QPs that are closed at the same time: 256, at most 65,536
+	// Timeout is the time for all QPs together to end gracefully: 10 s. The QPs that are left then
+	// are aborted; negative: only the context limits the total time. Each QP has at most
 	// iwarp.Config.CloseTimeout.
 	Timeout time.Duration
 }
@@ -27,19 +27,19 @@ var (
 	errNotInTime = fmt.Errorf("not closed in time: %w", os.ErrDeadlineExceeded)
 )
 
-// closeTimeout is how long QPs have to end gracefully, where nothing else is said.
+// closeTimeout is the default of DisconnectOptions.Timeout.
 const closeTimeout = 10 * time.Second
 
-// DisconnectMany ends each QP, many at a time, and yields it with its error as it has ended. It
-// closes them gracefully, [iwarp.QP.Close], for as long as DisconnectOptions.Timeout, ctx and the
-// iwarp.Config.CloseTimeout of each allow. Those that have not ended by then are aborted, and so are all that follow: every QP is
-// ended, and what it had is free again. The error is nil for one that has ended gracefully, or
-// had ended before in whichever way; one that was aborted for want of time has an error that
-// matches os.ErrDeadlineExceeded, or that of ctx. One with a memory window bound to it, which is
-// not closed gracefully, is aborted as well, and its error tells.
+// DisconnectMany ends each QP, many at a time, and yields it with its error when it has ended. It
+// closes them gracefully, by [iwarp.QP.Close], as long as DisconnectOptions.Timeout, ctx and the
+// iwarp.Config.CloseTimeout of each allow. QPs that have not ended by then are aborted, and so are all
+// QPs that follow: every QP is ended, and its resources are free again. The error is nil for a QP that
+// ended gracefully, or that had ended before in any way. The error of a QP that was aborted for want
+// of time matches os.ErrDeadlineExceeded or the error of ctx. A QP with a memory window bound to it
+// cannot be closed gracefully: it is aborted too, and its error says so.
 //
-// If the loop is left, or panics, what was pulled is aborted, and what was not is not touched.
-// What [DialMany] tells of the sequence, and of goroutines, holds here, too.
+// If the loop is left, or panics, QPs that were pulled are aborted, and the others are not touched.
+// What [DialMany] documents about the sequence and about goroutines also applies here.
 func DisconnectMany(ctx context.Context, qps iter.Seq[*iwarp.QP], opts *DisconnectOptions) iter.Seq2[*iwarp.QP, error] {
 	var o DisconnectOptions
 	if opts != nil {
@@ -59,15 +59,15 @@ func DisconnectMany(ctx context.Context, qps iter.Seq[*iwarp.QP], opts *Disconne
 		f := &flow[*iwarp.QP, error]{items: qps, window: newWindow(o.InFlight), settle: none, drop: none}
 		f.worker = func() (func(context.Context, *task[*iwarp.QP, error]), func()) {
 			grace, hasten := context.WithCancel(grace)
-			stop := context.AfterFunc(f.ctx, hasten) // where the loop is left
+			stop := context.AfterFunc(f.ctx, hasten) // if the loop is left
 			work := func(_ context.Context, t *task[*iwarp.QP, error]) { t.out = disconnect(grace, t.in) }
 			return work, func() { stop(); hasten() }
 		}
-		f.run(context.WithoutCancel(ctx), yield) // the end of ctx ends no work, but its grace
+		f.run(context.WithoutCancel(ctx), yield) // the end of ctx ends the grace, not the work
 	}
 }
 
-// disconnect ends one QP: gracefully unless grace ends before.
+// disconnect ends one QP, gracefully unless grace ends first.
 func disconnect(grace context.Context, qp *iwarp.QP) error {
 	if qp == nil {
 		return errNoQP

@@ -30,7 +30,7 @@ func (e *end) connected(h *host, n int) (qps []*iwarp.QP) {
 	return qps
 }
 
-// closes ends the half of the peer on each connection when this side has ended its own.
+// closes ends the peer's half of each connection when this side has ended its own.
 func (h *host) closes() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -39,7 +39,7 @@ func (h *host) closes() {
 	}
 }
 
-// TestCM_53_DisconnectMany ends those that work, and those that have ended, with an error or
+// TestCM_53_DisconnectMany ends QPs that work, and QPs that have ended, with an error or
 // without.
 func TestCM_53_DisconnectMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestCM_53_DisconnectMany(t *testing.T) {
 	})
 }
 
-// TestCM_53_DisconnectManyKeepsItsDeadline: that of the options, and that of the context.
+// TestCM_53_DisconnectManyKeepsItsDeadline: the deadline of the options, and that of the context.
 func TestCM_53_DisconnectManyKeepsItsDeadline(t *testing.T) {
 	for _, byContext := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestCM_53_DisconnectManyKeepsItsDeadline(t *testing.T) {
 	}
 }
 
-// TestCM_53_DisconnectManyAbortsWhereAWindowIsBound, and tells so.
+// TestCM_53_DisconnectManyAbortsWhereAWindowIsBound: and its error says so.
 func TestCM_53_DisconnectManyAbortsWhereAWindowIsBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newEnd(t, iwarp.Limits{})
@@ -113,7 +113,7 @@ func TestCM_53_DisconnectManyAbortsWhereAWindowIsBound(t *testing.T) {
 	})
 }
 
-// mute makes a listener of the pipe that answers each Request, and then neither reads nor ends.
+// mute makes a listener on the pipe that answers each Request, and then neither reads nor ends.
 func mute(t *testing.T) *host {
 	t.Helper()
 	l, err := transport.Listen(t.Context(), "pipe", "", transport.Options{})
@@ -144,7 +144,7 @@ func mute(t *testing.T) *host {
 	return h
 }
 
-// TestCM_49_53_BreakOfDisconnectMany ends what was pulled, at once, and nothing else.
+// TestCM_49_53_BreakOfDisconnectMany: it ends the QPs that were pulled, at once, and no others.
 func TestCM_49_53_BreakOfDisconnectMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newEnd(t, iwarp.Limits{})

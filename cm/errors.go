@@ -7,11 +7,11 @@ import (
 	"github.com/goiwarp/iwarp/internal/names"
 )
 
-// An Error is why this side does not accept its peer. It matches [iwarp.ErrAuth], and Err. The
-// peer does not learn more of it than the [Code] of the refusal.
+// An Error is the reason why this side does not accept its peer. It matches [iwarp.ErrAuth], and
+// Err. The peer learns only the [Code] of the refusal.
 type Error struct {
 	Reason Reason
-	Err    error // the particulars; nil: there are none
+	Err    error // details; nil: none
 }
 
 func (e *Error) Error() string {
@@ -22,7 +22,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap makes the error match iwarp.ErrAuth.
+// Unwrap returns iwarp.ErrAuth and, if it is not nil, Err.
 func (e *Error) Unwrap() []error {
 	if e.Err == nil {
 		return []error{iwarp.ErrAuth}
@@ -30,11 +30,11 @@ func (e *Error) Unwrap() []error {
 	return []error{iwarp.ErrAuth, e.Err}
 }
 
-// A Refusal is the error of an initiator whose peer refuses it. It matches [iwarp.ErrAuth].
-// A refusal that is not Signed may have been made by any host on the way: it is a hint.
+// A Refusal is the error of an initiator that the peer refuses. It matches [iwarp.ErrAuth].
+// Any host on the path can forge a refusal that is not Signed, so it is only a hint.
 type Refusal struct {
 	Code    Code
-	KeyHint uint64 // with CodeKeyRetired: the key that the peer would have used; 0: unknown
+	KeyHint uint64 // with CodeKeyRetired: the peer's primary key; 0: unknown
 	Signed  bool   // and the signature was right
 
 	retry iwarp.Authenticator
@@ -42,34 +42,34 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return "cm: the peer refuses the connection: " + r.Code.String() }
 
-// Unwrap makes the error match iwarp.ErrAuth.
+// Unwrap returns iwarp.ErrAuth.
 func (r *Refusal) Unwrap() error { return iwarp.ErrAuth }
 
-// Retry returns the Authenticator for one more try, which initiates in mode B, where the peer
-// has answered a Request of mode A with CodeTryModeB; otherwise nil. A Refusal of that try has
-// none.
+// Retry returns the Authenticator for one more try, which initiates in mode B, if the peer has
+// answered a Request of mode A with CodeTryModeB, and nil otherwise. Retry returns nil for a
+// Refusal of that try.
 func (r *Refusal) Retry() iwarp.Authenticator { return r.retry }
 
-// Busy reports whether the peer has too many set-ups under way: [DefaultRetry] tries again.
+// Busy reports whether the peer has too many set-ups in progress: [DefaultRetry] tries again.
 func (r *Refusal) Busy() bool { return r.Code == CodeBusy }
 
-// A Code is what a refusal tells the initiator.
+// A Code is the reason that a refusal gives to the initiator.
 type Code uint8
 
 const (
 	// CodeRefused stands for every failure of authentication.
 	CodeRefused Code = 1 + iota
-	// CodeTryModeB tells that the responder has no mode A at present.
+	// CodeTryModeB means that mode A is not available at the responder at present.
 	CodeTryModeB
-	// CodeVersion tells that the responder does not know the version or the suite, or that the
+	// CodeVersion means that the responder does not know the version or the suite, or that the
 	// suite is below its minimum.
 	CodeVersion
-	// CodeBusy tells that a limit is reached.
+	// CodeBusy means that a limit is reached.
 	CodeBusy
-	// CodeKeyRetired tells, signed, that the key is past its NotAfter.
+	// CodeKeyRetired means that the key is past its NotAfter. It is signed.
 	CodeKeyRetired
-	// CodeApplication comes, signed, with a refusal of the application. The initiator sees it as
-	// an iwarp.RejectError.
+	// CodeApplication marks a refusal of the application. It is signed. The initiator gets an
+	// iwarp.RejectError.
 	CodeApplication
 )
 
@@ -83,7 +83,7 @@ func (c Code) String() string { return names.Of(c, codeNames[:], "code %d") }
 // signed reports whether refusals with this code are signed.
 func (c Code) signed() bool { return c == CodeKeyRetired || c == CodeApplication }
 
-// What a caller did wrong, or asked for too early.
+// Errors of calls that are wrong or premature, and of blocked sources.
 var (
 	errOrder    = errors.New("cm: a method of the session is called out of order")
 	errNotReady = errors.New("cm: the peer is not authenticated yet")

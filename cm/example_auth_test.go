@@ -9,8 +9,8 @@ import (
 	"github.com/goiwarp/iwarp/cm"
 )
 
-// A server with a master key, and a client with a key that is derived from it. A client without
-// a key is refused.
+// A server with a master key, and a client with a key derived from it. A client without a key is
+// refused.
 func ExampleAuth() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/cm"
 )
 
-// serves answers every request at a new address, with the side's PD.
+// serves answers every request at a new address, with the PD of this side.
 func serves(ctx context.Context, rnic *iwarp.RNIC, pd *iwarp.PD) (addr string) {
 	l, err := rnic.Listen(ctx, "pipe", "", nil)
 	if err != nil {
@@ -67,7 +67,7 @@ func ExampleDialMany() {
 			fmt.Println("target", t.Tag, "fails in stage", r.Stage)
 			continue
 		}
-		established++ // r.QP is ours
+		established++ // r.QP belongs to this loop
 	}
 	fmt.Println(established, "QPs")
 	// Output:
@@ -91,7 +91,7 @@ func ExampleDisconnectMany() {
 			}
 		}
 	}
-	// The QPs of one are what the other takes.
+	// One iterator feeds the other.
 	qps := func(yield func(*iwarp.QP) bool) {
 		for _, r := range cm.DialMany(ctx, targets, &cm.Options{RNIC: client, QP: &iwarp.QPConfig{PD: pd}}) {
 			if r.Err == nil && !yield(r.QP) {

@@ -10,7 +10,7 @@ import (
 )
 
 // A server with a master key and a client that holds a key of its own. The frames are those
-// that the library exchanges where QPConfig.Auth and ListenConfig.Auth are set.
+// that the library exchanges if QPConfig.Auth and ListenConfig.Auth are set.
 func Example() {
 	master := []byte("thirty-two octets, random ones !")
 	clientID := [16]byte{'n', 'o', 'd', 'e', '1'}

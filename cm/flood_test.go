@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// bad is a Request whose MAC is wrong.
+// bad returns a Request with a wrong MAC.
 func (s *site) bad() []byte {
 	frame := s.request(s.initiate())
 	frame[len(frame)-1] ^= 1
@@ -81,8 +81,8 @@ func TestCM_39_TenTimesOverIsClosedWithoutAReply(t *testing.T) {
 	require.Zero(t, s.open(good))
 }
 
-// TestCM_39_FailuresOfTheSourceAlone are charged: what is the server's own, or tells of no guess, costs the source
-// nothing.
+// TestCM_39_FailuresOfTheSourceAlone: only they are charged. Failures of the server, and refusals that do not suggest a guess,
+// cost the source nothing.
 func TestCM_39_FailuresOfTheSourceAlone(t *testing.T) {
 	charged := map[Reason]bool{
 		ReasonSourceClosed: false, ReasonSourceBlocked: true, ReasonHalfOpen: false, ReasonNoBlock: true, ReasonMalformed: true,
@@ -195,7 +195,7 @@ func TestCM_40_HalfOpen(t *testing.T) {
 	require.Equal(t, 5, s.server.Stats().HalfOpen)
 	require.Equal(t, uint64(5), s.server.Stats().HMACs)
 
-	s.reply(begun[0]) // in quarantine it counts as before
+	s.reply(begun[0]) // in quarantine it still counts
 	_, err = open(3)
 	requireReason(t, ReasonHalfOpen, err)
 	begun[0].Close()
@@ -410,7 +410,7 @@ func TestCM_18_CloseWipesSecrets(t *testing.T) {
 	// The key is not wiped with the session.
 	s.connect()
 
-	// A set-up that does not come to its end.
+	// A set-up that does not complete.
 	i, r = s.initiate(), s.respond()
 	_, err = r.Open(s.request(i), frameOff)
 	require.NoError(t, err)

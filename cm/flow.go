@@ -10,45 +10,45 @@ import (
 	"github.com/goiwarp/iwarp/internal/closed"
 )
 
-// A flow takes items from a sequence, has goroutines work on them, and yields what has become
-// of each. The sequence is pulled by a goroutine of its own, so that one that waits holds no
-// result back; everything is yielded by the goroutine of the caller.
+// A flow pulls items from a sequence, distributes them to goroutines, and yields the result of
+// each. A separate goroutine pulls the sequence, so that a sequence that blocks delays no result.
+// The caller's goroutine yields everything.
 //
-// A goroutine that has finished an item takes the next one, so that there are never more of
-// them than the window has room for.
+// A goroutine that has finished an item takes the next one, so there are never more goroutines
+// than the window has room for.
 type flow[In, Out any] struct {
 	items   iter.Seq[In]
 	window  *window
 	ordered bool
-	// worker makes what one goroutine needs; end is called when the goroutine ends.
+	// worker returns the functions of one goroutine; end is called when the goroutine ends.
 	worker func() (work func(context.Context, *task[In, Out]), end func())
-	// settle is called before something is yielded, and drop for what is not.
+	// settle is called for each task before it is yielded, and drop for tasks that are not yielded.
 	settle, drop func(ctx context.Context, t *task[In, Out])
-	// group names the group that an item belongs to, of which at most perGroup are worked on;
-	// nil: there are none.
+	// group returns the name of an item's group, of which at most perGroup are worked on at a time;
+	// nil: there are no groups.
 	group    func(*In) string
 	perGroup int
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	all    sync.WaitGroup      // every goroutine
-	ready  chan *task[In, Out] // for goroutines that have nothing to do
-	done   chan *task[In, Out] // closed behind the last one
-	failed chan struct{}       // closed when the sequence has panicked, or code of the caller's ended a goroutine
+	ready  chan *task[In, Out] // for idle goroutines
+	done   chan *task[In, Out] // closed after the last task
+	failed chan struct{}       // closed when the sequence has panicked, or the caller's code has ended a goroutine
 	fails  sync.Once
-	panics any              // with what; nil: a goroutine was ended by runtime.Goexit
-	held   []*task[In, Out] // by number, if ordered: those that are not the next
+	panics any              // the panic value; nil: a goroutine was ended by runtime.Goexit
+	held   []*task[In, Out] // by number, if ordered: tasks that wait for earlier ones
 	next   uint64           // number to be yielded, if ordered
 
 	mu     sync.Mutex
-	left   int // tasks that are not done, and one for the sequence
-	idle   int // goroutines that look at ready, or will
+	left   int // tasks that are not done, plus one for the sequence
+	idle   int // goroutines that receive from ready, or are about to
 	number uint64
 	spare  *task[In, Out]
 	groups map[string]*group[In, Out]
 }
 
-// A task is an item on its way.
+// A task is an item in progress.
 type task[In, Out any] struct {
 	in     In
 	out    Out
@@ -58,12 +58,12 @@ type task[In, Out any] struct {
 	next   *task[In, Out] // in a list
 }
 
-// A group is the items that have something in common, a host for example. It exists while it
-// has any.
+// A group is the items that have something in common, for example a host. It exists while it
+// is not empty.
 type group[In, Out any] struct {
 	name        string
 	active      int
-	first, last *task[In, Out] // that wait
+	first, last *task[In, Out] // the list of waiting tasks
 }
 
 // run yields everything. When it returns, or panics, no goroutine is left.
@@ -98,7 +98,7 @@ func (f *flow[In, Out]) run(ctx context.Context, yield func(In, Out) bool) {
 	}
 }
 
-// stop ends what is under way and waits for it. A panic of the sequence goes on here.
+// stop ends the work in progress and waits for it. A panic of the sequence continues here.
 func (f *flow[In, Out]) stop() {
 	f.cancel()
 	f.all.Wait()
@@ -142,7 +142,7 @@ func (f *flow[In, Out]) pull() {
 	returned = true
 }
 
-// fail ends everything, and has the caller's goroutine panic, or end.
+// fail ends everything, and makes the caller's goroutine panic, or end.
 func (f *flow[In, Out]) fail(panics any) {
 	f.fails.Do(func() {
 		f.panics = panics
@@ -154,7 +154,7 @@ func (f *flow[In, Out]) fail(panics any) {
 // hasFailed reports whether fail was called: nothing more is yielded then.
 func (f *flow[In, Out]) hasFailed() bool { return closed.Is(f.failed) }
 
-// begin hands an item to a goroutine, or lets it wait for its group.
+// begin passes an item to a goroutine, or queues it in its group.
 func (f *flow[In, Out]) begin(in In) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -200,7 +200,7 @@ func (f *flow[In, Out]) join(t *task[In, Out]) bool {
 	return false
 }
 
-// part ends a task of a group, and returns the one that takes its place.
+// part ends a task of a group, and returns the task that takes its place.
 func (f *flow[In, Out]) part(g *group[In, Out]) *task[In, Out] {
 	t := g.first
 	if t == nil {
@@ -225,10 +225,10 @@ func (f *flow[In, Out]) work(t *task[In, Out]) {
 			return
 		}
 		if p := recover(); p != nil {
-			panic(p) // of QPConfig.Setup for example: only the program can tell what it has left behind
+			panic(p) // for example of QPConfig.Setup: only the program knows in which state it has left things
 		}
 		f.fail(nil)
-		f.all.Go(func() { f.work(f.following(t)) }) // in the place of this one: others may wait for it
+		f.all.Go(func() { f.work(f.following(t)) }) // instead of this goroutine: others may wait for it
 	}()
 	for t != nil {
 		work(f.ctx, t)
@@ -236,8 +236,8 @@ func (f *flow[In, Out]) work(t *task[In, Out]) {
 	}
 }
 
-// following passes a finished task on, and returns the one that its goroutine works on next; nil: there
-// is none.
+// following passes a finished task on, and returns the task that its goroutine works on next; nil:
+// none.
 func (f *flow[In, Out]) following(t *task[In, Out]) *task[In, Out] {
 	if t = f.passOn(t); t == nil {
 		t = <-f.ready
@@ -245,8 +245,8 @@ func (f *flow[In, Out]) following(t *task[In, Out]) *task[In, Out] {
 	return t
 }
 
-// passOn hands a finished task to the caller's goroutine, and returns one of the same group
-// that waits.
+// passOn passes a finished task to the caller's goroutine, and returns a waiting task of the
+// same group, if there is one.
 func (f *flow[In, Out]) passOn(t *task[In, Out]) (next *task[In, Out]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -262,15 +262,15 @@ func (f *flow[In, Out]) passOn(t *task[In, Out]) (next *task[In, Out]) {
 	return next
 }
 
-// finished tells that a task is done, or the sequence at its end; f.mu is locked.
+// finished notes that a task is done, or that the sequence has ended; f.mu is locked.
 func (f *flow[In, Out]) finished() {
 	if f.left--; f.left == 0 {
 		close(f.done)
 	}
 }
 
-// yield yields a task, if it is its turn, and those that have waited for it. It reports false
-// when the caller wants no more.
+// yield yields a task, if it is its turn, and the tasks that have waited for it. It reports
+// false when the loop is left.
 func (f *flow[In, Out]) yield(t *task[In, Out], yield func(In, Out) bool) bool {
 	if !f.ordered {
 		return f.give(t, yield)

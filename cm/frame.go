@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What each block begins with, and the sizes of the blocks.
+// The start of each block, and the sizes of the blocks.
 const (
 	magic   = "SCM2"
 	version = 1
@@ -33,7 +33,7 @@ const (
 	typeRefusal
 )
 
-// A header is what all blocks begin with.
+// A header is the start of all blocks.
 type header struct {
 	suite Suite
 	flags uint8
@@ -45,7 +45,7 @@ func (h header) append(b []byte) []byte {
 	return append(b, version, uint8(h.suite), h.flags, uint8(h.kind))
 }
 
-// parseHeader takes the header off a block.
+// parseHeader reads the header of a block, and returns the rest.
 func parseHeader(b []byte) (header, []byte, error) {
 	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
 		return header{}, nil, failure(ReasonNoBlock, "the private data do not begin with %s", magic)
@@ -71,7 +71,7 @@ func modeOf(flags uint8) (Mode, error) {
 	}
 }
 
-// flags is how a mode is written.
+// flags returns the flags of a mode on the wire.
 func (m Mode) flags() uint8 {
 	if m == ModeB {
 		return flagModeB
@@ -106,8 +106,8 @@ func (q *request) append(b []byte) []byte {
 	return append(b, q.app...)
 }
 
-// parseRequest reads the block of a Request frame. What it has read so far is valid beside an
-// error, for the log. Slices are parts of b.
+// parseRequest reads the block of a Request frame. If it returns an error, the fields that it has
+// read so far are valid, for the log. Slices are parts of b.
 func parseRequest(b []byte) (q request, err error) {
 	var rest []byte
 	if q.suite, q.mode, rest, err = parseStart(b, typeRequest, "Request", requestSize); err != nil {
@@ -122,7 +122,7 @@ func parseRequest(b []byte) (q request, err error) {
 	return q, err
 }
 
-// parseStart takes the header off a Request or a Reply, whose fixed part has that size.
+// parseStart reads the header of a Request or a Reply, whose fixed part has that size.
 func parseStart(b []byte, kind blockType, name string, size int) (s Suite, m Mode, rest []byte, err error) {
 	h, rest, err := parseHeader(b)
 	switch {
@@ -139,7 +139,7 @@ func parseStart(b []byte, kind blockType, name string, size int) (s Suite, m Mod
 	return h.suite, m, rest, err
 }
 
-// parseTail splits what follows the fixed part of a Request or a Reply.
+// parseTail splits the octets after the fixed part of a Request or a Reply.
 func parseTail(s Suite, appLen int, b []byte) (public, app []byte, err error) {
 	if want := s.publicLen() + appLen + macSize; len(b) != want {
 		return nil, nil, malformed("%d octets of private data of the application need %d behind the fixed part, which has %d", appLen, want, len(b))
@@ -186,7 +186,7 @@ func parseReply(b []byte) (p reply, err error) {
 	return p, err
 }
 
-// firstHeader is what the first message of the initiator begins with.
+// firstHeader returns the header of the initiator's first message.
 func firstHeader(s Suite, m Mode) []byte {
 	return header{s, m.flags(), typeFirst}.append(nil)
 }
@@ -254,7 +254,7 @@ func parseRefusal(b []byte) (j refusal, err error) {
 	return j, j.parseTail(b[refusalSize:])
 }
 
-// parseTail reads what follows the fixed part.
+// parseTail reads the octets after the fixed part.
 func (j *refusal) parseTail(b []byte) error {
 	switch {
 	case !j.signed && len(b) > 0, j.code == CodeKeyRetired && len(b) > macSize:
@@ -267,12 +267,12 @@ func (j *refusal) parseTail(b []byte) error {
 	return nil
 }
 
-// malformed is the error of a block that is not as it must be.
+// malformed returns the error of a malformed block.
 func malformed(format string, args ...any) error {
 	return failure(ReasonMalformed, format, args...)
 }
 
-// failure makes an error with a reason.
+// failure returns an error with a reason.
 func failure(r Reason, format string, args ...any) error {
 	return &Error{Reason: r, Err: fmt.Errorf(format, args...)}
 }

@@ -35,7 +35,7 @@ func parseReplyOnly(b []byte) error   { _, err := parseReply(b); return err }
 func parseRefusalOnly(b []byte) error { _, err := parseRefusal(b); return err }
 func parseFirstOnly(b []byte) error   { _, _, _, err := parseFirst(b); return err }
 
-// samples are blocks of all types, with what reads them.
+// samples are blocks of all types, with their parsers.
 var samples = []struct {
 	name  string
 	block []byte
@@ -60,7 +60,7 @@ func TestCM_2_TruncationsAndExtensions(t *testing.T) {
 			require.Error(t, s.parse(append(bytes.Clone(s.block), make([]byte, n)...)), "%s with %d octets more", s.name, n)
 		}
 	}
-	// The application's data are what follows the MAC of its refusal.
+	// The application's data follow the MAC of a refusal.
 	whole := sampleRefusal(CodeApplication, "because")
 	for n := range len(whole) {
 		err := parseRefusalOnly(whole[:n:n])
@@ -136,7 +136,7 @@ func TestCM_5_ReservedOctets(t *testing.T) {
 	b[9] = 1
 	require.NoError(t, parseRefusalOnly(b))
 
-	// They are under the MAC. A client of a later version may set them.
+	// They are covered by the MAC. A client of a later version may set them.
 	s := siteOf(t, nil)
 	i := s.initiate()
 	frame := s.request(i)

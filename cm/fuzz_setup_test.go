@@ -12,12 +12,12 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// FuzzSetUp sets a connection up through a wire that bends what passes, and has seen a set-up before. A client gets a
-// connection only by the Reply to its Request, a host only by a Request and, in mode B, a first message that have
-// come as they were sent; if all did, both get it and have the same keys. Nothing is left of what failed.
+// FuzzSetUp sets up a connection through a relay that modifies what passes, and has seen an earlier set-up. A client gets
+// a connection only from the Reply to its Request. A host gets one only from a Request and, in mode B, a first message that
+// arrive as sent. If all arrive as sent, both get it and have the same keys. Nothing is left of a failed set-up.
 //
-// The first octet of the input chooses mode and suite, and the rest is what the wire does (see wiretest.Benders) with the
-// Request and the first message on the way there, and the Reply on the way back.
+// The first octet of the input chooses mode and suite. The rest is what the relay does (see wiretest.Benders) with the
+// Request and the first message in one direction, and the Reply in the other.
 func FuzzSetUp(f *testing.F) {
 	for kind := range byte(4) {
 		f.Add([]byte{kind})
@@ -36,7 +36,7 @@ func FuzzSetUp(f *testing.F) {
 	})
 }
 
-// A bentSetUp is one, and what has passed.
+// A bentSetUp is a modified set-up, and the frames that have passed.
 type bentSetUp struct {
 	*scene
 	mode        cm.Mode
@@ -61,7 +61,7 @@ func newBentSetUp(t *testing.T, in []byte) *bentSetUp {
 	return b
 }
 
-// bends is what the relay does with a frame.
+// bends returns what the relay makes of a frame.
 func (b *bentSetUp) bends(leg int, by *wiretest.Bender) func([]byte) []byte {
 	return func(msg []byte) []byte {
 		b.sent[leg] = bytes.Clone(msg)
@@ -72,14 +72,14 @@ func (b *bentSetUp) bends(leg int, by *wiretest.Bender) func([]byte) []byte {
 	}
 }
 
-// asSent reports whether a frame has come as it was sent, from an octet on. More may have come behind it.
+// asSent reports whether a frame has arrived as sent, from an octet on. More may follow it.
 func (b *bentSetUp) asSent(leg, from int) bool {
 	sent, came := b.sent[leg], b.came[leg]
 	return len(sent) > from && len(came) >= len(sent) && bytes.Equal(sent[from:], came[from:len(sent)])
 }
 
 func (b *bentSetUp) run() {
-	const header = 18 // of the first message, which is not authenticated
+	const header = 18 // of the first message, and is not authenticated
 	r := &relay{request: b.bends(legRequest, b.there), reply: b.bends(legReply, b.back)}
 	if b.mode == cm.ModeB {
 		r.first = b.bends(legFirst, b.there)
@@ -88,7 +88,7 @@ func (b *bentSetUp) run() {
 	if err == nil {
 		require.True(b, b.asSent(legRequest, 0) && b.asSent(legReply, 0), "the client has a connection")
 	}
-	time.Sleep(2 * time.Minute) // virtual: longer than any timer of the set-up
+	time.Sleep(2 * time.Minute) // virtual time: longer than any timer of the set-up
 	synctest.Wait()
 	hosts := len(b.outcomes)
 	for range hosts {

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// FuzzRequest opens frames of an attacker that has seen one that is right.
+// FuzzRequest opens frames of an attacker that has seen a valid one.
 func FuzzRequest(f *testing.F) {
 	s := fixedSite(f)
 	good := s.request(s.initiate())
@@ -38,14 +38,14 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// on is the site for another test, which a function that fuzzes is.
+// on returns the site for another test, such as the function that is fuzzed.
 func (s *site) on(t testing.TB) *site {
 	other := *s
 	other.t = t
 	return &other
 }
 
-// fixedSite is a site whose frames are the same in each process that fuzzes.
+// fixedSite returns a site whose frames are the same in each process that fuzzes.
 func fixedSite(t testing.TB) *site {
 	return siteOf(t, func(client, server *Config) {
 		client.Rand = fixedRandom{octets(0xa0, 16), octets(1, 32)}
@@ -54,8 +54,8 @@ func fixedSite(t testing.TB) *site {
 	})
 }
 
-// opened is a client whose Request has gone out, and the Reply that is right for it. Both are
-// the same each time.
+// opened returns a client whose Request has been sent, and the valid Reply to it. Both are the same
+// each time.
 func opened(f testing.TB) (fresh func(testing.TB) *initiator, reply []byte) {
 	s := fixedSite(f)
 	fresh = func(t testing.TB) *initiator {
@@ -71,7 +71,7 @@ func opened(f testing.TB) (fresh func(testing.TB) *initiator, reply []byte) {
 	return fresh, s.reply(r)
 }
 
-// FuzzReply opens Replies of an attacker that has seen the right one.
+// FuzzReply opens Replies of an attacker that has seen the valid one.
 func FuzzReply(f *testing.F) {
 	fresh, good := opened(f)
 	f.Add(good)
@@ -96,7 +96,7 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// FuzzRefusal opens refusals of an attacker. None of them may look as if it were signed.
+// FuzzRefusal opens refusals of an attacker. None of them may pass as signed.
 func FuzzRefusal(f *testing.F) {
 	fresh, _ := opened(f)
 	for c := CodeRefused; c <= CodeApplication; c++ {
@@ -117,7 +117,7 @@ func FuzzRefusal(f *testing.F) {
 	})
 }
 
-// FuzzFirst verifies first messages of an attacker that has seen one that is right.
+// FuzzFirst verifies first messages of an attacker that has seen the valid one.
 func FuzzFirst(f *testing.F) {
 	s := fixedSite(f)
 	quarantined := func(t testing.TB) (*initiator, *responder) {

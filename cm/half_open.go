@@ -2,7 +2,7 @@ package cm
 
 import "sync"
 
-// halfOpen counts the set-ups under way: those whose Request has come, and that are neither
+// halfOpen counts the set-ups in progress: those whose Request has arrived, and that are neither
 // ready nor gone.
 type halfOpen struct {
 	most, perSource int
@@ -12,7 +12,7 @@ type halfOpen struct {
 	from map[source]int
 }
 
-// enter counts one more, or tells that there are as many as may be.
+// enter counts one more set-up. It reports false if a limit is reached.
 func (h *halfOpen) enter(s source) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A PeerHealth is what a [Pool] knows of a peer.
+// A PeerHealth is what a [Pool] knows about a peer.
 type PeerHealth struct {
 	Network, Addr string
-	QPs           int       // that are established
-	Leased        int       // of them
+	QPs           int       // established QPs
+	Leased        int       // leased QPs
 	Err           error     // the last failure, if no set-up has succeeded after it
-	Next          time.Time // when the next set-up may begin after it; in the past: at once
+	Next          time.Time // when the next set-up may begin after that failure; in the past: at once
 }
 
-// Health tells of all peers that the pool has QPs with, or is asked for, or that have failed
-// last, by network and address. QPs that have ended unnoticed are found here.
+// Health returns the state of all peers with which the pool has QPs, for which a Get waits, or whose last
+// set-up or QP failed, sorted by network and address. It also detects QPs that have ended unnoticed.
 func (p *Pool) Health() []PeerHealth {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,7 +33,7 @@ func (p *Pool) Health() []PeerHealth {
 				h.QPs++
 			case qpIdle:
 				h.QPs++
-			default: // it is not established, or on its way out
+			default: // not established, or closing
 			}
 		}
 		if h.Err = r.err; r.failures > 0 {

@@ -31,14 +31,14 @@ var (
 	testServerID = [16]byte([]byte("server-000000001"))
 )
 
-// startOf is a start-up frame of MPA up to the private data of the ULP, n octets of them.
+// startOf returns an MPA start-up frame without the private data of the ULP, which are n octets.
 func startOf(kind string, flags byte, n int) []byte {
 	b := append([]byte("MPA ID "+kind+" Frame"), flags, 2)
 	b = binary.BigEndian.AppendUint16(b, uint16(n+4))
 	return append(b, 0x00, 0x10, 0x00, 0x10)
 }
 
-// fixedRandom gives a nonce, or the seed of a private key, by what is asked for.
+// fixedRandom returns a nonce, or the seed of a private key, depending on the length requested.
 type fixedRandom struct{ nonce, seed []byte }
 
 func (f fixedRandom) Read(b []byte) (int, error) {
@@ -68,7 +68,7 @@ func (c *testClock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// A site is a client and a server. The server's clock is at the end of its blackout.
+// A site is a client and a server. The server's blackout is just over.
 type site struct {
 	t              testing.TB
 	client, server *Auth
@@ -112,7 +112,7 @@ func (s *site) respond() *responder {
 	return r.(*responder)
 }
 
-// request makes a Request frame.
+// request returns a Request frame.
 func (s *site) request(i *initiator) []byte {
 	s.t.Helper()
 	frame, err := i.Wrap(startOf("Req", 0x50, i.Overhead()+len(s.app)), s.app)
@@ -120,7 +120,7 @@ func (s *site) request(i *initiator) []byte {
 	return frame
 }
 
-// reply makes an accepting Reply frame.
+// reply returns an accepting Reply frame.
 func (s *site) reply(r *responder) []byte {
 	s.t.Helper()
 	app := []byte("world")
@@ -129,7 +129,7 @@ func (s *site) reply(r *responder) []byte {
 	return frame
 }
 
-// refusal makes a Reply frame that refuses.
+// refusal returns a refusing Reply frame.
 func (s *site) refusal(r *responder, app []byte, cause error) []byte {
 	s.t.Helper()
 	frame, err := r.Refuse(startOf("Rep", 0x70, r.RefuseLen(cause)+len(app)), app, cause)
@@ -137,7 +137,7 @@ func (s *site) refusal(r *responder, app []byte, cause error) []byte {
 	return frame
 }
 
-// connect sets a connection up, to the end.
+// connect sets up a connection completely.
 func (s *site) connect() (*initiator, *responder) {
 	s.t.Helper()
 	i, r := s.initiate(), s.respond()
@@ -197,7 +197,7 @@ func generous(c *Config) {
 	c.Limits = Limits{FailureBurst: 1 << 30, HMACs: 1 << 30, MaxHalfOpen: 1 << 30, PerSource: 1 << 30}
 }
 
-// flips calls f with each bit of the frame turned over.
+// flips calls f with the frame once for each bit, with that bit flipped.
 func flips(frame []byte, f func(bit int, frame []byte)) {
 	for bit := range 8 * len(frame) {
 		bad := bytes.Clone(frame)

@@ -16,10 +16,10 @@ type initiator struct {
 
 var _ iwarp.AuthSession = (*initiator)(nil)
 
-// Format prints that it is a session, and no secret.
+// Format prints the kind of session, and no secret.
 func (i *initiator) Format(s fmt.State, _ rune) { fmt.Fprint(s, "cm: session of an initiator") }
 
-// Overhead is the size of the block of the Request.
+// Overhead returns the size of the block of the Request.
 func (i *initiator) Overhead() int { return requestSize + i.use.suite.publicLen() + macSize }
 
 // Wrap makes the Request frame.
@@ -47,9 +47,9 @@ func (i *initiator) Wrap(start, app []byte) ([]byte, error) {
 	return frame, nil
 }
 
-// Open verifies the Reply frame. Of a refusal by the application, signed, it returns the
-// application's data and no error: that it refuses stands in the frame's own header. Such a
-// session does not become ready.
+// Open verifies the Reply frame. For a signed refusal by the application it returns the
+// application's data and no error: the frame's own header shows the refusal. Such a session does
+// not become ready.
 func (i *initiator) Open(frame []byte, off int) ([]byte, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -127,7 +127,7 @@ func (i *initiator) openRefusal(frame []byte, off int) ([]byte, error) {
 	return nil, r
 }
 
-// First returns the message that proves that this side has seen the Reply; none in mode A.
+// First returns the message that proves that this side has seen the Reply. In mode A there is none.
 func (i *initiator) First() ([]byte, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -137,7 +137,7 @@ func (i *initiator) First() ([]byte, error) {
 	return bytes.Clone(i.first), nil
 }
 
-// FirstLen is the length of First, known before there is one.
+// FirstLen returns the length of the message that First will return.
 func (i *initiator) FirstLen() int {
 	if i.use.mode == ModeB {
 		return firstSize

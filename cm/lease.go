@@ -2,20 +2,20 @@ package cm
 
 import "github.com/goiwarp/iwarp"
 
-// A Lease is the right to use a QP of a [Pool], alone, or with others where PoolConfig.PerPeer is
-// 1.
+// A Lease is the right to use a QP of a [Pool]: shared with others if PoolConfig.PerPeer is 1, and
+// exclusive otherwise.
 type Lease struct {
 	pool     *Pool
 	of       *pooled
 	released bool // guarded by the pool's mutex
 }
 
-// QP returns the QP. It is the pool's: do not close it.
+// QP returns the QP. It belongs to the pool: do not close it.
 func (l *Lease) QP() *iwarp.QP { return l.of.qp }
 
-// Release gives the QP back. If broken is true, or the QP has ended, it is not handed out again,
-// and is aborted at the last Release; the next Get sets up another one. No work of the
-// caller's may be outstanding on a QP that is not broken. Another Release does nothing.
+// Release returns the QP to the pool. If broken is true, or the QP has ended, the pool does not lease
+// it again and aborts it at the last Release; the next Get sets up another one. Unless broken is true,
+// the caller must have no outstanding work requests on the QP. Another Release does nothing.
 func (l *Lease) Release(broken bool) {
 	p, q := l.pool, l.of
 	p.mu.Lock()

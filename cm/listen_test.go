@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// accepts serves one request of a listener with that configuration. The QP is nil if none came.
+// accepts handles one request of a listener with that configuration. The QP is nil if none resulted.
 func accepts(t *testing.T, e *end, lc *iwarp.ListenConfig) (addr string, qp <-chan *iwarp.QP) {
 	l, err := e.rnic.Listen(t.Context(), "pipe", "", lc)
 	require.NoError(t, err)
@@ -30,8 +30,8 @@ func accepts(t *testing.T, e *end, lc *iwarp.ListenConfig) (addr string, qp <-ch
 	return l.Addr().String(), got
 }
 
-// TestCM_34_42_OneSideAlone: a client with an Authenticator ends the connection to a server without,
-// and a listener with one does not tell the application of a client without.
+// TestCM_34_42_OneSideAlone: a client with an Authenticator ends the connection to a server without one, and
+// a listener with one does not report a client without one to the application.
 func TestCM_34_42_OneSideAlone(t *testing.T) {
 	for _, where := range []string{"both", "client", "server"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestCM_34_42_OneSideAlone(t *testing.T) {
 			synctest.Wait()
 			if where == "client" {
 				require.ErrorIs(t, err, iwarp.ErrAuth)
-				<-(<-accepted).Done() // the server took it for a connection, and the client has ended it
+				<-(<-accepted).Done() // the server treats it as a connection, and the client has ended it
 				return
 			}
 			require.Empty(t, accepted)
@@ -69,7 +69,7 @@ func TestCM_34_42_OneSideAlone(t *testing.T) {
 	}
 }
 
-// TestCM_42_AnyRouteToTheListener: a connection that the program has made is authenticated, too.
+// TestCM_42_AnyRouteToTheListener: a connection that the program has made itself is authenticated, too.
 func TestCM_42_AnyRouteToTheListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := siteOf(t, nil)
@@ -81,7 +81,7 @@ func TestCM_42_AnyRouteToTheListener(t *testing.T) {
 	})
 }
 
-// TestCM_41_42_AdmitIsAskedFirst: nothing is read from a connection that is not admitted.
+// TestCM_41_42_AdmitIsAskedFirst: nothing is read from a connection before it is admitted.
 func TestCM_41_42_AdmitIsAskedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := siteOf(t, nil)

@@ -22,7 +22,7 @@ func TestMisuseIsRefused(t *testing.T) {
 	}
 }
 
-// TestInFlightIsBounded: what is allocated for it is, too.
+// TestInFlightIsBounded: and so is the memory that is allocated for it.
 func TestInFlightIsBounded(t *testing.T) {
 	for target, result := range cm.DialMany(t.Context(), slices.Values([]cm.Target{{Network: "pipe", Addr: "x"}}), &cm.Options{InFlight: math.MaxInt, Ordered: true}) {
 		require.Error(t, result.Err, target)

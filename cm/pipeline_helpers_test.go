@@ -41,13 +41,13 @@ func (e *end) config() *iwarp.QPConfig {
 	return &iwarp.QPConfig{PD: e.pd, SendDepth: 4, RecvDepth: 4, MPA: iwarp.MPAOptions{ClientServer: true}}
 }
 
-// waitsUntilIdle waits until no QP of the end is left; it makes none after that.
+// waitsUntilIdle waits until no QP of the end is left; it creates none after that.
 func (e *end) waitsUntilIdle() {
 	e.Helper()
 	require.Eventually(e, func() bool { return e.pd.Close() == nil }, 30*time.Second, time.Millisecond, "a QP is left")
 }
 
-// A host answers what its listener gets, after a delay.
+// A host answers the requests of its listener after a delay.
 type host struct {
 	*end
 	addr     string
@@ -67,7 +67,7 @@ func listens(t *testing.T, network, addr string, delay time.Duration) *host {
 func listensWith(t *testing.T, network, addr string, delay time.Duration, lc *iwarp.ListenConfig) *host {
 	t.Helper()
 	h := &host{end: newEnd(t, iwarp.Limits{}), delay: delay}
-	if network == "tcp" && lc == nil { // in real time: the machine may be slow, which is not what is tested
+	if network == "tcp" && lc == nil { // in real time: a slow machine must not fail the test
 		lc = &iwarp.ListenConfig{SetupTimeout: time.Minute, ProgressTimeout: time.Minute}
 	}
 	l, err := h.rnic.Listen(context.Background(), network, addr, lc)
@@ -107,7 +107,7 @@ func (h *host) answers(ctx context.Context, cr *iwarp.ConnRequest) {
 	h.mu.Unlock()
 }
 
-// refuses says what the host answers from now on.
+// refuses sets whether the host refuses requests from now on.
 func (h *host) refuses(yes bool) {
 	h.mu.Lock()
 	h.refuse = yes
@@ -135,7 +135,7 @@ func pipes(n int, addrs ...string) iter.Seq[Target] {
 	}
 }
 
-// dead makes a listener that answers nothing.
+// dead makes a listener that answers no request.
 func dead(t *testing.T, addr string) string {
 	t.Helper()
 	e := newEnd(t, iwarp.Limits{})
@@ -145,7 +145,7 @@ func dead(t *testing.T, addr string) string {
 	return l.Addr().String()
 }
 
-// collect runs a DialMany to its end, and closes what there is.
+// collect runs a DialMany to its end, and closes the QPs.
 func collect(t *testing.T, results iter.Seq2[Target, Result]) (targets []Target, all []Result) {
 	t.Helper()
 	for target, r := range results {
@@ -164,7 +164,7 @@ func collect(t *testing.T, results iter.Seq2[Target, Result]) (targets []Target,
 	return targets, all
 }
 
-// tags are the numbers of targets.
+// tags returns the numbers of targets.
 func tags(targets []Target) []int {
 	var n []int
 	for _, t := range targets {
@@ -195,7 +195,7 @@ func countFailed(all []Result) (n int) {
 	return n
 }
 
-// A gauge follows how many there are of something.
+// A gauge tracks the current and the greatest number of something.
 type gauge struct{ now, most atomic.Int64 }
 
 func (g *gauge) add(n int64) {

@@ -16,40 +16,40 @@ import (
 
 const (
 	defaultMax = 1024
-	// DefaultIdle is a PoolConfig.Idle for most.
+	// DefaultIdle is a PoolConfig.Idle that suits most programs.
 	DefaultIdle = 5 * time.Minute
 )
 
-// A PoolConfig configures a [Pool]. Zero values mean defaults.
+// A PoolConfig configures a [Pool]. A zero value means the default.
 type PoolConfig struct {
 	RNIC *iwarp.RNIC
-	// QP is what each QP is made of. Its Setup runs for each of them. Drain and Close end the
-	// context of one that runs, and wait for it.
+	// QP is the configuration of each QP. Its Setup runs for each of them. Drain and Close cancel
+	// the context of a running Setup, and wait for it.
 	QP *iwarp.QPConfig
-	// PerPeer is how many QPs there are with one peer at most: 1, which all that ask for it
-	// share. With more a QP belongs to one of them at a time.
+	// PerPeer is the greatest number of QPs with one peer: 1, a QP that all its users share. If
+	// PerPeer is greater, each QP has one user at a time.
 	PerPeer int
-	// Max is how many QPs there are in all, those that are set up or closed at the moment
-	// included: 1,024. Where they are needed for other peers, the idle QP that was used least
-	// recently goes first. If none has become idle for 100 ms a QP is not leased again: each peer that
-	// is asked for has its turn.
+	// Max is the greatest number of QPs in all, including QPs that are being set up or closed:
+	// 1,024. If other peers need QPs, the least recently used idle QP is closed first. If none has
+	// become idle for 100 ms, the pool stops leasing some QP and closes it when it is released, so
+	// that each peer gets its turn.
 	Max int
 	// Idle is how long a QP stays that is not leased: see [DefaultIdle]. 0: for ever.
 	Idle time.Duration
-	// Backoff is how long the pool waits for the next set-up with a peer after the attempt-th
-	// failure in a row, counted from 1. nil: 10 ms x 2^(attempt-1) and at most 30 s, of which
-	// half or less is taken away at random. It is called with the pool locked, and must neither call the pool nor panic.
+	// Backoff returns how long the pool waits before the next set-up with a peer after the
+	// attempt-th failure in a row, counted from 1. nil: a random part, half or more, of 10 ms x 2^(attempt-1),
+	// but of 30 s at most. It is called with the pool locked, and must neither call the pool nor panic.
 	Backoff func(attempt int) time.Duration
 }
 
-// A Pool keeps QPs to many peers. It sets them up when they are asked for, in goroutines of its
-// own, one set-up for all that ask for the same QP, and closes those that are not used.
+// A Pool keeps QPs to many peers. It sets up QPs when Get requests them, in goroutines of its own,
+// with one set-up for all callers that request the same QP, and closes QPs that are not used.
 //
-// A QP that has failed is not handed out again; the next one with this peer is set up when one
-// is asked for and PoolConfig.Backoff allows. So is it with a peer that does not answer.
+// A QP that has failed is not leased again; the next one with this peer is set up when a Get needs
+// it and PoolConfig.Backoff allows. The same applies to a peer that does not answer.
 //
-// A QP stays for as long as it works. The keys of an Authenticator may be rotated meanwhile: they
-// are for the set-up. Where a peer is not to be trusted any more, take its key away and call
+// A QP stays as long as it works, even if the keys of its Authenticator are rotated, because only the
+// set-up uses them. If a peer is not to be trusted any more, remove its key and call
 // [Pool.Drain].
 //
 // All methods may be called from any goroutine. End a pool with [Pool.Close].
@@ -64,13 +64,13 @@ type Pool struct {
 	mu      sync.Mutex
 	closed  bool
 	peers   map[peerName]*poolPeer
-	needed  int       // of peers, when those that had failed were forgotten last
-	total   int       // QPs, in each state but qpGone
-	closing int       // of them
-	retired int       // likewise, those in qpRetired
-	idle    list.List // of *pooled, the least recently used first
-	starved list.List // of *poolPeer, which have no QP and wait for one QP less, in the order of poolPeer.since
-	wanting list.List // likewise, those which have a QP and need one more; the starved come first
+	needed  int       // length of peers when failed peers were last forgotten
+	total   int       // QPs in any state but qpGone
+	closing int       // QPs in qpClosing
+	retired int       // QPs in qpRetired
+	idle    list.List // of *pooled, least recently used first
+	starved list.List // of *poolPeer that have no QP and wait until total is below Max, in the order of poolPeer.since
+	wanting list.List // likewise, of *poolPeer that have a QP and need one more; served after starved
 	yielded time.Time // when a QP was last retired for the starved
 	sweeper *time.Timer
 }
@@ -81,7 +81,7 @@ var (
 	errSetupEnded = errors.New("cm: the goroutine of the set-up was ended by the program")
 )
 
-// NewPool makes a pool. Nothing is set up until it is asked for.
+// NewPool returns a pool. It sets up nothing before the first Get or Warm.
 func NewPool(cfg *PoolConfig) (*Pool, error) {
 	if cfg == nil || cfg.RNIC == nil {
 		return nil, errNoRNIC
@@ -97,7 +97,7 @@ func NewPool(cfg *PoolConfig) (*Pool, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	err := checkConfig(ctx, c.RNIC, "", c.QP)
-	if err != nil && checkConfig(ctx, c.RNIC, "sctp+udp", c.QP) != nil { // what is right for one network is right
+	if err != nil && checkConfig(ctx, c.RNIC, "sctp+udp", c.QP) != nil { // to be valid for one network is enough
 		cancel()
 		return nil, fmt.Errorf("cm: PoolConfig.QP: %w", err)
 	}
@@ -113,19 +113,19 @@ type waiter struct {
 	since  time.Time
 }
 
-// A grant is its answer.
+// A grant is the answer to a waiter.
 type grant struct {
 	lease *Lease
 	err   error
 }
 
-// Get returns a QP to a peer: one that is there, or one that is set up now. The caller has it
-// until it is released. Where PoolConfig.PerPeer and Max allow no more QPs, Get waits for one.
+// Get leases a QP to a peer: an existing QP, or one that is set up now. The caller holds it until it
+// calls Lease.Release. If PoolConfig.PerPeer and Max allow no more QPs, Get waits for one.
 //
-// Set-ups that fail are repeated, by PoolConfig.Backoff, until ctx ends; then the error is that
-// of ctx and that of the last set-up. An address that cannot be right is an error at once, and so
-// is an RNIC that is closed, or something that PoolConfig.QP names. A set-up goes on when ctx ends,
-// for the next Get.
+// Set-ups that fail are repeated, by PoolConfig.Backoff, until ctx ends; then the error matches the
+// error of ctx and that of the last set-up. An address that cannot be valid is an error at once, and
+// so is a closed RNIC, or a closed object that PoolConfig.QP refers to. When ctx ends, a set-up
+// continues for the next Get.
 func (p *Pool) Get(ctx context.Context, network, addr string) (*Lease, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -153,7 +153,7 @@ func (p *Pool) Get(ctx context.Context, network, addr string) (*Lease, error) {
 	}
 }
 
-// giveUp ends the waiting of a Get, unless it has been answered meanwhile.
+// giveUp ends a Get that waits, unless it has been answered meanwhile.
 func (p *Pool) giveUp(ctx context.Context, r *poolPeer, w waiter) (*Lease, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,10 +172,10 @@ func (p *Pool) giveUp(ctx context.Context, r *poolPeer, w waiter) (*Lease, error
 	return nil, fmt.Errorf("cm: get %s %s: %w; the last cause: %w", r.network, r.addr, causeOf(ctx), cause)
 }
 
-// Drain ends the QPs that there are with a peer, whatever the network; the empty address is
-// that of all peers. They are not handed out any more, are closed when they are released, and
-// aborted if ctx ends before that, or iwarp.Config.CloseTimeout after the release. Drain returns when
-// they have ended; the error tells of those that were aborted. A Get makes new ones, as soon as
+// Drain ends the current QPs with a peer, on any network; the empty address stands for all peers. The
+// pool does not lease them any more, and closes them when they are released. QPs that have not ended
+// when ctx ends, or iwarp.Config.CloseTimeout after their release, are aborted. Drain returns when all
+// have ended; the error reports how many were aborted. A Get sets up new ones, as soon as
 // PoolConfig.PerPeer allows.
 func (p *Pool) Drain(ctx context.Context, addr string) error {
 	p.mu.Lock()
@@ -192,9 +192,9 @@ func (p *Pool) Drain(ctx context.Context, addr string) error {
 	return p.waitGone(ctx, all)
 }
 
-// Close ends the pool: Gets and set-ups under way fail, idle QPs are closed, the others
-// when they are released, and aborted if that takes longer than five seconds. When Close
-// returns everything has ended; the error tells of those that were aborted. See [Pool.Drain].
+// Close ends the pool: Gets and set-ups in progress fail, idle QPs are closed at once and the others
+// when they are released. QPs that have not ended within five seconds are aborted. When Close returns,
+// everything has ended; the error reports how many QPs were aborted. See [Pool.Drain].
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	if p.closed {
@@ -225,7 +225,7 @@ func (p *Pool) Close() error {
 // closeLeases is how long Close waits for leases.
 const closeLeases = 5 * time.Second
 
-// waitGone waits until QPs that were retired have ended, and aborts them if ctx ends before.
+// waitGone waits until retired QPs have ended, and aborts them if ctx ends first.
 func (p *Pool) waitGone(ctx context.Context, all []*pooled) error {
 	for _, q := range all {
 		select {
@@ -246,7 +246,7 @@ func (p *Pool) waitGone(ctx context.Context, all []*pooled) error {
 		case qpClosing:
 			q.cut = cmp.Or(q.cut, causeOf(ctx))
 			closing = append(closing, q.qp)
-		default: // a set-up that ends, or gone
+		default: // a set-up that was cancelled, or gone
 		}
 	}
 	p.mu.Unlock()
@@ -263,7 +263,7 @@ func (p *Pool) waitGone(ctx context.Context, all []*pooled) error {
 	return errors.Join(append(errs, cutOff(all))...)
 }
 
-// cutOff tells of those QPs that are gone whose orderly end was cut off.
+// cutOff returns an error that reports how many QPs were aborted instead of an orderly end.
 func cutOff(all []*pooled) error {
 	n, first := 0, error(nil)
 	for _, q := range all {

@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestCM_59_KeysOfAPool: a rotation leaves the QPs as they are, and set-ups from then on use the
-// new key. A server whose key was taken away stays connected until Drain, and then no more.
+// TestCM_59_KeysOfAPool: a rotation does not affect existing QPs, and later set-ups use the new key. A
+// server whose key was removed stays connected until Drain, and cannot be reached afterwards.
 func TestCM_59_KeysOfAPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := Key{ID: 1, Secret: octets(1, 32), Primary: true}

@@ -34,14 +34,14 @@ func TestCM_58_59_DrainTellsOfAWindow(t *testing.T) {
 	})
 }
 
-// A heldBuffer reads when it may.
+// A heldBuffer blocks reads until it is released.
 type heldBuffer struct{ may chan struct{} }
 
 func (b heldBuffer) Size() int64                            { return 8 }
 func (b heldBuffer) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 func (b heldBuffer) ReadAt(p []byte, _ int64) (int, error)  { <-b.may; return len(p), nil }
 
-// TestCM_58_59_DrainTellsOfAQPThatDoesNotEnd: it is not leased, and serves an RDMA Read of the peer when the time is over.
+// TestCM_58_59_DrainTellsOfAQPThatDoesNotEnd: it is not leased, and still serves an RDMA Read of the peer when the time is over.
 func TestCM_58_59_DrainTellsOfAQPThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", 0)
@@ -69,7 +69,7 @@ func TestCM_58_59_DrainTellsOfAQPThatDoesNotEnd(t *testing.T) {
 	})
 }
 
-// TestPoolOfAnRNICThatIsClosed has no more QPs: a Get that waits for the next set-up ends, too.
+// TestPoolOfAnRNICThatIsClosed: it has no more QPs. A Get that waits for the next set-up ends, too.
 func TestPoolOfAnRNICThatIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", 0)
@@ -90,7 +90,7 @@ func TestPoolOfAnRNICThatIsClosed(t *testing.T) {
 	})
 }
 
-// TestCM_57_60_AddressOfNoPeerIsAnErrorAtOnce, also where package net would connect, or has an error that does not tell.
+// TestCM_57_60_AddressOfNoPeerIsAnErrorAtOnce: even if package net would connect, or returns an error that does not show it.
 func TestCM_57_60_AddressOfNoPeerIsAnErrorAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := newTestPool(t, nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestManyPeersAreLookedThroughSeldom: where more peers are asked for than the pool has QPs, none of them can be
-// forgotten, and another one must not cost a look at all of them.
+// TestManyPeersAreLookedThroughSeldom: if more peers are requested than the pool has QPs, none of them can be
+// forgotten, and one more must not cost a scan of all of them.
 func TestManyPeersAreLookedThroughSeldom(t *testing.T) {
 	p, _ := newTestPool(t, func(c *PoolConfig) { c.Max = 4 })
 	p.mu.Lock()
@@ -33,7 +33,7 @@ func TestManyPeersAreLookedThroughSeldom(t *testing.T) {
 	clear(p.peers)
 }
 
-// TestGetsOfOnePeerAreServedInPlace: to serve one of many that wait does not move the others.
+// TestGetsOfOnePeerAreServedInPlace: serving one of many waiters does not move the others.
 func TestGetsOfOnePeerAreServedInPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", time.Millisecond)

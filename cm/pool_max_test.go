@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCM_56_58_BusyPeersGiveUpTheirQPs in turn, where Max has no more for a peer that has none.
+// TestCM_56_58_BusyPeersGiveUpTheirQPs: in turn, if Max allows no more for a peer that has none.
 func TestCM_56_58_BusyPeersGiveUpTheirQPs(t *testing.T) {
 	for name, perPeer := range map[string]int{"shared": 1, "exclusive": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -33,8 +33,8 @@ func TestCM_56_58_BusyPeersGiveUpTheirQPs(t *testing.T) {
 	}
 }
 
-// keepBusy begins n users for each host: there is always one that has a QP, and one that wants it. The function that it
-// returns ends them.
+// keepBusy begins n users for each host: there is always one that has a QP, and one that waits for it. The returned function
+// ends them.
 func keepBusy(t *testing.T, p *Pool, n int, hosts ...*host) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var users sync.WaitGroup
@@ -56,7 +56,7 @@ func keepBusy(t *testing.T, p *Pool, n int, hosts ...*host) (end func()) {
 	}
 }
 
-// TestCM_56_58_BusyPeersGiveUpTheirQPsTogether if several peers wait, and not one after the other.
+// TestCM_56_58_BusyPeersGiveUpTheirQPsTogether: if several peers wait, they do so at the same time, not one after the other.
 func TestCM_56_58_BusyPeersGiveUpTheirQPsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := make([]*host, 8)
@@ -83,7 +83,7 @@ func TestCM_56_58_BusyPeersGiveUpTheirQPsTogether(t *testing.T) {
 	})
 }
 
-// TestCM_56_58_OnePeerGivesUpItsQP for one that waits, and not each.
+// TestCM_56_58_OnePeerGivesUpItsQP: for one peer that waits, only one gives up its QP.
 func TestCM_56_58_OnePeerGivesUpItsQP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := make([]*host, 4)
@@ -111,7 +111,7 @@ func TestCM_56_58_OnePeerGivesUpItsQP(t *testing.T) {
 	})
 }
 
-// TestCM_56_58_LongLeaseOfARetiredQP is not waited for: another peer gives up its QP.
+// TestCM_56_58_LongLeaseOfARetiredQP: the pool does not wait for it, and another peer gives up its QP.
 func TestCM_56_58_LongLeaseOfARetiredQP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leased, busy, third := listens(t, "pipe", "", time.Millisecond), listens(t, "pipe", "", time.Millisecond), listens(t, "pipe", "", time.Millisecond)

@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestDialOfAPoolKnowsItsTime: package net divides the time among the addresses of a host, so that one that does not answer leaves some
-// of it to the others. In the other stages the time may stop, and there is no deadline.
+// TestDialOfAPoolKnowsItsTime: package net divides the time among the addresses of a host, so an address that does not answer leaves
+// time for the others. In the other stages the clock may be paused, and there is no deadline.
 func TestDialOfAPoolKnowsItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", time.Second)
@@ -41,7 +41,7 @@ func TestDialOfAPoolKnowsItsTime(t *testing.T) {
 	})
 }
 
-// TestTimeOfADial is no longer than that of the context.
+// TestTimeOfADial: it is no longer than that of the context.
 func TestTimeOfADial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()

@@ -14,18 +14,18 @@ import (
 
 type peerName struct{ network, addr string }
 
-// A poolPeer is what a pool knows of a peer, guarded by the pool's mutex.
+// A poolPeer is what a pool knows about a peer, guarded by the pool's mutex.
 type poolPeer struct {
 	peerName
-	qps     []*pooled     // in each state but qpGone
-	opening int           // of them
+	qps     []*pooled     // in any state but qpGone
+	opening int           // of qps
 	waiting []waiter      // in order
 	queue   *list.List    // Pool.starved or Pool.wanting; nil: neither
 	place   *list.Element // of queue
 	since   time.Time     // of place
 
 	failures int       // in a row
-	err      error     // the last of them
+	err      error     // the last failure
 	next     time.Time // when a set-up may begin
 	timer    *time.Timer
 }
@@ -34,7 +34,7 @@ type poolPeer struct {
 func (p *Pool) peer(n peerName) *poolPeer {
 	r := p.peers[n]
 	if r == nil {
-		if len(p.peers)/2 >= max(p.cfg.Max, p.needed) { // so seldom that a peer costs no more where there are many
+		if len(p.peers)/2 >= max(p.cfg.Max, p.needed) { // so rarely that the cost per peer stays constant
 			p.forgetFailures()
 		}
 		r = &poolPeer{peerName: n}
@@ -43,14 +43,14 @@ func (p *Pool) peer(n peerName) *poolPeer {
 	return r
 }
 
-// forget ends what is known of a peer, if that is nothing.
+// forget removes a peer about which nothing is known.
 func (p *Pool) forget(r *poolPeer) {
 	if len(r.qps)+len(r.waiting)+r.failures == 0 && p.peers[r.peerName] == r {
 		delete(p.peers, r.peerName)
 	}
 }
 
-// forgetFailures bounds the memory for peers that have failed and are not asked for.
+// forgetFailures bounds the memory for failed peers for which no Get waits.
 func (p *Pool) forgetFailures() {
 	for n, r := range p.peers {
 		if len(r.qps)+len(r.waiting) == 0 {
@@ -63,13 +63,13 @@ func (p *Pool) forgetFailures() {
 	p.needed = len(p.peers)
 }
 
-// remove takes a QP off the list.
+// remove removes a QP from the list.
 func (r *poolPeer) remove(q *pooled) {
 	i := slices.Index(r.qps, q)
 	r.qps = slices.Delete(r.qps, i, i+1)
 }
 
-// usable returns a QP that may be handed out to w, nil if there is none. It finds those that have
+// usable returns a QP that may be leased to w, or nil if there is none. It also detects QPs that have
 // ended, and retires one if it is another peer's turn.
 func (p *Pool) usable(r *poolPeer, w *waiter) *pooled {
 	for _, q := range r.qps {
@@ -89,12 +89,11 @@ func (p *Pool) usable(r *poolPeer, w *waiter) *pooled {
 	return nil
 }
 
-// idleWait is how long a peer waits for a QP of another one to become idle.
+// idleWait is how long a peer waits for a QP of another peer to become idle.
 const idleWait = 100 * time.Millisecond
 
-// yields reports whether a QP is not handed out to w, but makes room for a peer that has none, and has waited since before
-// w came, and for idleWait. A QP that was retired for that may be leased for long: it is not waited for longer than idleWait
-// either.
+// yields reports whether a QP is not leased to w, but makes room for a peer that has no QP, and has waited since before w
+// came, and for idleWait. A QP that was retired for this may stay leased for long: after idleWait another one is retired.
 func (p *Pool) yields(w *waiter) bool {
 	e := p.starved.Front()
 	if e == nil {
@@ -105,7 +104,7 @@ func (p *Pool) yields(w *waiter) bool {
 		(p.closing+p.retired < p.starved.Len() || time.Since(p.yielded) >= idleWait)
 }
 
-// endOf is why a QP has ended.
+// endOf returns why a QP has ended.
 func endOf(qp *iwarp.QP) error {
 	if err := qp.Err(); err != nil {
 		return err
@@ -115,14 +114,14 @@ func endOf(qp *iwarp.QP) error {
 
 var errPeerClosed = errors.New("cm: the peer has closed the connection")
 
-// failed notes a failure, one more than before: those of QPs that were there, or were set up, at the same time are not in a
-// row.
+// failed notes a failure that follows before earlier ones. Failures of QPs that existed, or were set up, at the same time
+// do not count as consecutive.
 func (p *Pool) failed(r *poolPeer, before int, err error) {
 	r.failures, r.err = max(r.failures, before+1), err
 	r.next = time.Now().Add(p.cfg.Backoff(r.failures))
 }
 
-// hopeless tells whether a set-up would fail in the same way for ever.
+// hopeless reports whether every further set-up would fail in the same way.
 func hopeless(err error) bool {
 	var (
 		address *net.AddrError
@@ -130,9 +129,9 @@ func hopeless(err error) bool {
 		parse   *net.ParseError
 		lookup  *net.DNSError
 	)
-	service := errors.As(err, &lookup) && lookup.IsNotFound && strings.Contains(lookup.Name, "/") // tcp/name, and no host
+	service := errors.As(err, &lookup) && lookup.IsNotFound && strings.Contains(lookup.Name, "/") // tcp/name, not a host
 	var setup *SetupError
-	closed := errors.As(err, &setup) && setup.Stage == StageQP && errors.Is(err, net.ErrClosed) // the RNIC, or what is shared by the QPs
+	closed := errors.As(err, &setup) && setup.Stage == StageQP && errors.Is(err, net.ErrClosed) // the RNIC, or an object that the QPs share
 	return closed || service || errors.As(err, &address) || errors.As(err, &unknown) || errors.As(err, &parse) || errors.Is(err, iwarp.ErrUnsupported)
 }
 
@@ -144,7 +143,7 @@ func (p *Pool) refuse(r *poolPeer, err error) {
 	r.waiting = nil
 }
 
-// serve hands QPs of a peer to those that wait for one, and begins the set-ups that are wanting.
+// serve leases QPs of a peer to the Gets that wait for one, and begins the set-ups that are missing.
 // It is called whenever something has changed for the peer.
 func (p *Pool) serve(r *poolPeer) {
 	for len(r.waiting) > 0 {
@@ -154,7 +153,7 @@ func (p *Pool) serve(r *poolPeer) {
 			break
 		}
 		r.waiting[0] = waiter{}
-		r.waiting = r.waiting[1:] // without a move of the others, of which there may be many
+		r.waiting = r.waiting[1:] // without moving the others, of which there may be many
 		w.answer <- grant{lease: p.lease(q)}
 	}
 	p.satisfied(r)
@@ -165,11 +164,11 @@ func (p *Pool) serve(r *poolPeer) {
 	p.forget(r)
 }
 
-// openMore begins the set-ups that the waiting Gets need, as far as the limits allow.
+// openMore begins as many of the set-ups that the waiting Gets need as the limits allow.
 func (p *Pool) openMore(r *poolPeer) {
 	for r.opening < len(r.waiting) && len(r.qps) < p.cfg.PerPeer {
 		if r.failures > 0 && r.opening > 0 {
-			return // one attempt tells for all
+			return // one attempt at a time is enough after a failure
 		}
 		if wait := time.Until(r.next); r.failures > 0 && wait > 0 {
 			p.serveLater(r, wait)
@@ -198,7 +197,7 @@ func (p *Pool) serveLater(r *poolPeer, wait time.Duration) {
 	})
 }
 
-// enqueue notes that a peer waits for one QP less.
+// enqueue notes that a peer waits until Pool.total is below Max.
 func (p *Pool) enqueue(r *poolPeer) {
 	to := &p.wanting
 	if len(r.qps) == 0 {
@@ -210,7 +209,7 @@ func (p *Pool) enqueue(r *poolPeer) {
 	}
 }
 
-// satisfied takes a peer off its list if no Get waits for it.
+// satisfied removes a peer from its queue if no Get waits for it.
 func (p *Pool) satisfied(r *poolPeer) {
 	if len(r.waiting) == 0 {
 		p.unqueue(r)
@@ -224,14 +223,14 @@ func (p *Pool) unqueue(r *poolPeer) {
 	}
 }
 
-// closeIdle closes idle QPs for peers that can have none otherwise.
+// closeIdle closes idle QPs to make room for the peers in the queues.
 func (p *Pool) closeIdle() {
 	for p.closing < p.starved.Len()+p.wanting.Len() && p.idle.Len() > 0 {
 		p.end(p.idle.Front().Value.(*pooled), false)
 	}
 }
 
-// served lets peers that have waited for it have the QP that there is one less of.
+// served serves peers that wait in the queues, while there are fewer than Max QPs.
 func (p *Pool) served() {
 	for p.total < p.cfg.Max {
 		e := cmp.Or(p.starved.Front(), p.wanting.Front())

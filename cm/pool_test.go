@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// newTestPool makes a pool, in a bubble, which the test ends.
+// newTestPool makes a pool in a bubble, and closes it at the end of the test.
 func newTestPool(t *testing.T, change func(c *PoolConfig)) (*Pool, *end) {
 	t.Helper()
 	client := newEnd(t, iwarp.Limits{})
@@ -50,7 +50,7 @@ func (p *Pool) getWithin(addr string, d time.Duration) (*Lease, error) {
 	return p.Get(ctx, "pipe", addr)
 }
 
-// inSetup counts the set-ups of a pool that are begun.
+// inSetup counts the set-ups of a pool that have begun.
 func inSetup(n *atomic.Int64) func(*PoolConfig) {
 	return func(c *PoolConfig) {
 		c.QP.SetupTrace = &iwarp.SetupTrace{Enter: func(_ context.Context, s iwarp.SetupStage) error {
@@ -62,13 +62,13 @@ func inSetup(n *atomic.Int64) func(*PoolConfig) {
 	}
 }
 
-// TestCM_56_ConcurrentGetsShareASetUp, and the QP.
+// TestCM_56_ConcurrentGetsShareASetUp: and the QP.
 func TestCM_56_ConcurrentGetsShareASetUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", time.Second)
 		var setups atomic.Int64
 		p, _ := newTestPool(t, inSetup(&setups))
-		setups.Store(0) // that of the check
+		setups.Store(0) // without the check of the configuration
 		leases := make([]*Lease, 50)
 		var all sync.WaitGroup
 		for i := range leases {
@@ -89,7 +89,7 @@ func TestCM_56_ConcurrentGetsShareASetUp(t *testing.T) {
 	})
 }
 
-// TestCM_60_CheckOfAConfigurationIsNoFailure of a set-up: there was none.
+// TestCM_60_CheckOfAConfigurationIsNoFailure: it does not count as a set-up that failed.
 func TestCM_60_CheckOfAConfigurationIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, client := newTestPool(t, nil)
@@ -97,7 +97,7 @@ func TestCM_60_CheckOfAConfigurationIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestHealthIsInTheOrderOfAddresses, so that two reports can be compared.
+// TestHealthIsInTheOrderOfAddresses: so that two reports can be compared.
 func TestHealthIsInTheOrderOfAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := newTestPool(t, nil)
@@ -116,7 +116,7 @@ func TestHealthIsInTheOrderOfAddresses(t *testing.T) {
 	})
 }
 
-// TestCM_56_ExclusiveLeases: of a few QPs, which many use by turns.
+// TestCM_56_ExclusiveLeases: many users take turns with a few QPs.
 func TestCM_56_ExclusiveLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", time.Millisecond)
@@ -147,7 +147,7 @@ func TestCM_56_ExclusiveLeases(t *testing.T) {
 	})
 }
 
-// TestCM_56_58_MaxOfAll closes the idle QP that was used least recently, and never one that
+// TestCM_56_58_MaxOfAll: the least recently used idle QP is closed, and never one that
 // is leased.
 func TestCM_56_58_MaxOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestCM_56_58_MaxOfAll(t *testing.T) {
 	})
 }
 
-// TestCM_57_EndedQPIsNotHandedOutAgain, whichever way that is noticed, and the next comes after the back-off.
+// TestCM_57_EndedQPIsNotHandedOutAgain: however the end is noticed. The next one is set up after the back-off.
 func TestCM_57_EndedQPIsNotHandedOutAgain(t *testing.T) {
 	for name, ends := range map[string]func(h *host, l *Lease){
 		"released as broken":      func(_ *host, l *Lease) { l.Release(true) },
@@ -219,7 +219,7 @@ func TestCM_57_EndedQPIsNotHandedOutAgain(t *testing.T) {
 	}
 }
 
-// TestCM_57_FailuresAtTheSameTimeAreOne, and not as many in a row: QPs that have ended together, or set-ups that were refused
+// TestCM_57_FailuresAtTheSameTimeAreOne: and not as many in a row, if QPs have ended together, or set-ups were refused
 // together.
 func TestCM_57_FailuresAtTheSameTimeAreOne(t *testing.T) {
 	for name, fail := range map[string]func(p *Pool, h *host, leases []*Lease){
@@ -268,14 +268,14 @@ func TestCM_57_FailuresAtTheSameTimeAreOne(t *testing.T) {
 	}
 }
 
-// TestCM_57_BrokenLeaseOfARetiredQP has it aborted: what is outstanding would never end.
+// TestCM_57_BrokenLeaseOfARetiredQP: the QP is aborted, because its outstanding work requests would never end.
 func TestCM_57_BrokenLeaseOfARetiredQP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", 0)
 		p, _ := newTestPool(t, nil)
 		l := p.mustGet(t, h)
 		require.NoError(t, l.QP().PostRecv(iwarp.RecvWR{}))
-		require.NoError(t, l.QP().PostSend(iwarp.SendWR{Op: iwarp.OpSend})) // no receive takes it
+		require.NoError(t, l.QP().PostSend(iwarp.SendWR{Op: iwarp.OpSend})) // there is no receive for it
 		synctest.Wait()
 		start := time.Now()
 		drained := make(chan error)
@@ -287,18 +287,18 @@ func TestCM_57_BrokenLeaseOfARetiredQP(t *testing.T) {
 	})
 }
 
-// TestPoolOfOneNetwork: what is right for one network is a configuration of a pool, and a Get over another one tells what is
-// wrong for that.
+// TestPoolOfOneNetwork: a configuration that is valid for one network is enough for a pool. A Get over another network
+// returns what is wrong for that.
 func TestPoolOfOneNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", 0)
-		p, _ := newTestPool(t, func(c *PoolConfig) { c.QP.PrivateData = make([]byte, 400) }) // right for SCTP
+		p, _ := newTestPool(t, func(c *PoolConfig) { c.QP.PrivateData = make([]byte, 400) }) // valid for SCTP
 		_, err := p.getWithin(h.addr, time.Millisecond)
 		require.ErrorContains(t, err, "400 octets of private data")
 	})
 }
 
-// TestCM_57_OthersKeepABrokenSharedQP until they release it.
+// TestCM_57_OthersKeepABrokenSharedQP: until they release it.
 func TestCM_57_OthersKeepABrokenSharedQP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", 0)
@@ -316,8 +316,8 @@ func TestCM_57_OthersKeepABrokenSharedQP(t *testing.T) {
 	})
 }
 
-// TestCM_57_BackOffGrows with each failure, also with those of QPs that end at once, and a Get
-// that gives up tells the last cause.
+// TestCM_57_BackOffGrows: with each failure, including failures of QPs that end at once. A Get that gives
+// up returns the last cause.
 func TestCM_57_BackOffGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", 0)
@@ -357,7 +357,7 @@ func TestCM_57_BackOffGrows(t *testing.T) {
 	})
 }
 
-// TestCM_57_60_WhatCannotGetBetterIsAnErrorAtOnce.
+// TestCM_57_60_WhatCannotGetBetterIsAnErrorAtOnce: Get does not try again.
 func TestCM_57_60_WhatCannotGetBetterIsAnErrorAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, client := newTestPool(t, nil)
@@ -389,7 +389,7 @@ func TestCM_57_60_WhatCannotGetBetterIsAnErrorAtOnce(t *testing.T) {
 	})
 }
 
-// TestCM_57_BrokenIsAborted: its peer sees no orderly end.
+// TestCM_57_BrokenIsAborted: the peer sees no graceful end.
 func TestCM_57_BrokenIsAborted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", 0)
@@ -408,7 +408,7 @@ func TestCM_57_BrokenIsAborted(t *testing.T) {
 	})
 }
 
-// TestCM_58_IdleIsClosed, and what is leased is not.
+// TestCM_58_IdleIsClosed: but a leased QP is not.
 func TestCM_58_IdleIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := listens(t, "pipe", "", 0), listens(t, "pipe", "", 0)
@@ -429,7 +429,7 @@ func TestCM_58_IdleIsClosed(t *testing.T) {
 	})
 }
 
-// TestCM_58_59_Drain waits for leases under its context, then aborts; a Get makes a new QP.
+// TestCM_58_59_Drain waits for leases until its context ends, then aborts; a Get sets up a new QP.
 func TestCM_58_59_Drain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, other := listens(t, "pipe", "", 0), listens(t, "pipe", "", 0)
@@ -454,8 +454,8 @@ func TestCM_58_59_Drain(t *testing.T) {
 	})
 }
 
-// TestCM_58_59_DrainEndsSetUps, which may have begun with a key that is revoked; a Get that waits
-// gets a later one.
+// TestCM_58_59_DrainEndsSetUps: they may have begun with a revoked key. A Get that waits gets a QP
+// of a later set-up.
 func TestCM_58_59_DrainEndsSetUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", time.Second)
@@ -471,7 +471,7 @@ func TestCM_58_59_DrainEndsSetUps(t *testing.T) {
 	})
 }
 
-// TestCM_58_59_DrainEndsAQPThatIsSetUpAllTheSame: its set-up had ended before it could be called off.
+// TestCM_58_59_DrainEndsAQPThatIsSetUpAllTheSame: the set-up ended before it could be cancelled.
 func TestCM_58_59_DrainEndsAQPThatIsSetUpAllTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", 0)
@@ -522,7 +522,7 @@ func TestCM_58_Close(t *testing.T) {
 	})
 }
 
-// TestCM_56_Warm sets up ahead of the first Get.
+// TestCM_56_Warm sets up QPs before the first Get.
 func TestCM_56_Warm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, other := listens(t, "pipe", "", time.Second), listens(t, "pipe", "", time.Second)
@@ -545,7 +545,7 @@ func TestCM_56_Warm(t *testing.T) {
 	})
 }
 
-// TestCM_57_FailuresOfManyPeersAreForgotten, so that memory is bounded.
+// TestCM_57_FailuresOfManyPeersAreForgotten: so that memory is bounded.
 func TestCM_57_FailuresOfManyPeersAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := newTestPool(t, func(c *PoolConfig) { c.Max = 4 })
@@ -565,7 +565,7 @@ func TestCM_57_FailuresAreRememberedWithoutAMax(t *testing.T) {
 			inSetup(&setups)(c)
 			c.Max = math.MaxInt
 		})
-		setups.Store(0) // a pool tries its configuration
+		setups.Store(0) // a pool checks its configuration by a set-up
 		for _, target := range []string{"a", "b", "a"} {
 			_, err := p.getWithin(target, time.Millisecond)
 			require.Error(t, err)
@@ -574,7 +574,7 @@ func TestCM_57_FailuresAreRememberedWithoutAMax(t *testing.T) {
 	})
 }
 
-// TestCM_57_SetupThatEndsItsGoroutine is a set-up that has failed: Get tells so, and Close does not wait for it.
+// TestCM_57_SetupThatEndsItsGoroutine: the set-up has failed. Get says so, and Close does not wait for it.
 func TestCM_57_SetupThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := listens(t, "pipe", "", time.Millisecond)

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// A qpState is where a QP of a pool is in its life.
+// A qpState is the state of a QP of a pool.
 //
 //	state        event                                                  next
 //	qpOpening    established                                            qpIdle
@@ -28,17 +28,17 @@ import (
 //	qpBroken     likewise                                               qpClosing
 //	qpClosing    the QP has ended                                       qpGone
 //
-// Only qpIdle, and qpLeased where QPs are shared, are handed out, and no state from qpRetired on
-// leads back to them.
+// Only QPs in qpIdle, and in qpLeased if QPs are shared, are leased, and no state from qpRetired on
+// leads back to those.
 type qpState uint8
 
 const (
 	qpOpening   qpState = iota
-	qpCalledOff         // it is set up, and not wanted any more
+	qpCalledOff         // being set up, and not wanted any more
 	qpIdle
 	qpLeased
-	qpRetired // leased, and not handed out any more
-	qpBroken  // the same, because it has failed: what is outstanding on it would never end
+	qpRetired // leased, and not to be leased again
+	qpBroken  // the same, because it has failed: outstanding work requests would never end
 	qpClosing
 	qpGone
 )
@@ -52,12 +52,12 @@ type pooled struct {
 	users    int
 	since    time.Time     // of qpIdle
 	element  *list.Element // of Pool.idle, in qpIdle
-	failures int           // before it, as long as it has not proved to work
+	failures int           // consecutive failures before this QP; 0 once it has worked
 	gone     chan struct{} // closed in qpGone
-	cut      error         // why it was aborted in place of an orderly end; nil: it was not
+	cut      error         // why it was aborted instead of an orderly end; nil: it was not
 }
 
-// move changes the state, and what is counted by it.
+// move changes the state, and updates the counters and lists of the pool.
 func (p *Pool) move(q *pooled, to qpState) {
 	switch q.state {
 	case qpIdle:
@@ -98,7 +98,7 @@ func (p *Pool) open(r *poolPeer) {
 	p.all.Go(func() {
 		defer cancel()
 		qp, err := (*iwarp.QP)(nil), errSetupEnded
-		defer func() { p.opened(q, qp, err) }() // also where QPConfig.Setup ends this goroutine
+		defer func() { p.opened(q, qp, err) }() // also if QPConfig.Setup ends this goroutine
 		qp, err = p.dial(ctx, r.peerName, q.failures+1)
 	})
 }
@@ -146,7 +146,7 @@ func (p *Pool) opened(q *pooled, qp *iwarp.QP, err error) {
 	p.serve(r)
 }
 
-// lease hands out a QP that is usable.
+// lease leases a QP that is usable.
 func (p *Pool) lease(q *pooled) *Lease {
 	if q.state == qpIdle {
 		p.move(q, qpLeased)
@@ -155,7 +155,7 @@ func (p *Pool) lease(q *pooled) *Lease {
 	return &Lease{pool: p, of: q}
 }
 
-// broken has a QP handed out no more because it has failed.
+// broken stops leasing a QP that has failed.
 func (p *Pool) broken(q *pooled, err error) {
 	p.failed(q.peer, q.failures, err)
 	if q.state == qpIdle || !q.works() {
@@ -165,7 +165,7 @@ func (p *Pool) broken(q *pooled, err error) {
 	p.move(q, qpBroken)
 }
 
-// retire has a QP handed out no more.
+// retire stops leasing a QP.
 func (p *Pool) retire(q *pooled) {
 	switch q.state {
 	case qpOpening:
@@ -175,11 +175,11 @@ func (p *Pool) retire(q *pooled) {
 		p.end(q, false)
 	case qpLeased:
 		p.move(q, qpRetired)
-	default: // it is already
+	default: // already retired
 	}
 }
 
-// end closes, or aborts, a QP that is not leased any more, or may not be.
+// end closes or aborts a QP that is not leased any more, or must not stay leased.
 func (p *Pool) end(q *pooled, abort bool) {
 	p.move(q, qpClosing)
 	p.all.Go(func() {
@@ -200,10 +200,10 @@ func (p *Pool) end(q *pooled, abort bool) {
 	})
 }
 
-// works tells whether a QP can still be used.
+// works reports whether a QP can still be used.
 func (q *pooled) works() bool { return q.qp.State() == iwarp.StateRTS }
 
-// sweepLater has QPs closed when they have been idle for too long.
+// sweepLater starts the timer that closes QPs when they have been idle for too long.
 func (p *Pool) sweepLater() {
 	oldest := p.idle.Front()
 	if p.cfg.Idle == 0 || p.closed || p.sweeper != nil || oldest == nil {

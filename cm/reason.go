@@ -2,14 +2,14 @@ package cm
 
 import "strconv"
 
-// A Reason is why a connection is refused. It goes into the log, and not to the peer.
+// A Reason is why a connection is refused. It is logged, and not sent to the peer.
 type Reason uint8
 
 // The reasons, in the order of the checks.
 const (
 	ReasonSourceClosed Reason = 1 + iota // far more failures of the source than allowed: no reply
 	ReasonSourceBlocked
-	ReasonHalfOpen // the limit of set-ups under way
+	ReasonHalfOpen // a limit of set-ups in progress is reached
 	ReasonNoBlock  // the start-up frame is not authenticated at all
 	ReasonMalformed
 	ReasonVersion  // an unknown version or suite, or a suite below MinSuite
@@ -23,19 +23,19 @@ const (
 	ReasonStale
 	ReasonReplay
 	ReasonCacheFull
-	ReasonStore // it failed
+	ReasonStore // the CacheStore failed
 	ReasonPublicKey
-	ReasonPolicy // of Authorize or ExpectServer
+	ReasonPolicy // refused by Authorize or ExpectServer
 	ReasonBadFirst
 	ReasonNoFirst   // the connection ended without the first message
-	ReasonDowngrade // a Reply with another suite or mode than asked for
-	ReasonNotJudged // Authorize has not judged in time
+	ReasonDowngrade // a Reply with a suite or mode other than that of the Request
+	ReasonNotJudged // Authorize did not decide in time
 
 	reasons = int(ReasonNotJudged) + 1
 )
 
-// reasonTexts says for each reason what it is, at which stage it is found, and which code it
-// has on the wire. Charged ones cost the source a token.
+// reasonTexts holds the text of each reason, the stage at which it is found, and its code on the
+// wire. Reasons that are charged cost the source a token.
 var reasonTexts = [reasons]struct {
 	text    string
 	stage   string
@@ -74,12 +74,12 @@ func (r Reason) String() string {
 	return reasonTexts[r].text
 }
 
-// Stage names the check that fails for this reason: source, limits, parse, mode, key,
-// freshness, policy or confirm.
+// Stage returns the name of the check that fails for this reason: source, limits, parse, mode,
+// key, freshness, policy or confirm.
 func (r Reason) Stage() string { return reasonTexts[int(r)%reasons].stage }
 
-// code is what the peer learns of the reason.
+// code returns what the peer learns about the reason.
 func (r Reason) code() Code { return reasonTexts[int(r)%reasons].code }
 
-// charged reports whether the reason is a failure of the source, which its bucket pays for.
+// charged reports whether the reason is a failure of the source, which costs it a token.
 func (r Reason) charged() bool { return reasonTexts[int(r)%reasons].charged }

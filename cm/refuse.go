@@ -1,7 +1,7 @@
 package cm
 
-// RefuseLen is how many octets Refuse adds to the application's data. What of them is sent
-// follows from what Open has found, not from cause.
+// RefuseLen returns how many octets Refuse adds to the application's data. They depend on the
+// result of Open, not on the cause.
 func (r *responder) RefuseLen(error) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -22,8 +22,8 @@ func (r *responder) refuseLen() int {
 // isPlain reports whether the peer was accepted without authentication.
 func (r *responder) isPlain() bool { return r.state == stateRequested && r.keys == nil }
 
-// refusalCode is what a refusal would tell the peer: the application's, once Open has found
-// nothing wrong.
+// refusalCode returns the code of a refusal: CodeApplication, once Open has found nothing
+// wrong.
 func (r *responder) refusalCode() Code {
 	switch {
 	case r.state == stateRequested:
@@ -35,9 +35,9 @@ func (r *responder) refusalCode() Code {
 	}
 }
 
-// Refuse makes a Reply frame that refuses. Only a refusal of the application may have data of
-// its own. The error for a source that is blocked means that the connection is closed without
-// a reply.
+// Refuse makes a Reply frame that refuses the connection. Only a refusal by the application may
+// carry application data. If the source is blocked without replies, Refuse returns an error, and
+// the connection is closed without a reply.
 func (r *responder) Refuse(start, app []byte, cause error) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

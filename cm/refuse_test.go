@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// failures make, for each reason of a refusal that must look like all others, a server that
+// failures contain, for each reason whose refusal must look like all others, a server that
 // refuses the frame for it.
 var failures = map[Reason]func(t *testing.T) (*site, []byte){
 	ReasonNoBlock: func(t *testing.T) (*site, []byte) {
@@ -84,7 +84,7 @@ var failures = map[Reason]func(t *testing.T) (*site, []byte){
 	},
 }
 
-// plainStart is the frame without private data of the ULP.
+// plainStart is a frame without private data of the ULP.
 func plainStart(frame []byte) []byte { return frame[:frameOff] }
 
 func TestCM_35_37_RefusalsLookTheSame(t *testing.T) {
@@ -135,7 +135,7 @@ func TestCM_36_OneHMACWhateverIsWrong(t *testing.T) {
 	require.Equal(t, uint64(1), s.server.Stats().HMACs)
 }
 
-// TestCM_36_RefusalsCostTheSame shows that what a good Request needs is done for a bad one, too.
+// TestCM_36_RefusalsCostTheSame checks that a bad Request causes the same work as a good one.
 func TestCM_36_RefusalsCostTheSame(t *testing.T) {
 	for _, reason := range []Reason{ReasonUnknownKey, ReasonBadMAC} {
 		s, frame := failures[reason](t)
@@ -146,7 +146,7 @@ func TestCM_36_RefusalsCostTheSame(t *testing.T) {
 	}
 }
 
-// TestCM_36_UnknownKeyNeverVerifies lets the attacker know even the key that stands for unknown ones.
+// TestCM_36_UnknownKeyNeverVerifies: even if the attacker knows the key that stands for unknown keys.
 func TestCM_36_UnknownKeyNeverVerifies(t *testing.T) {
 	s := siteOf(t, nil)
 	ring := s.server.cfg.Ring.now.Load()
@@ -218,7 +218,7 @@ func TestCM_32_TryModeB(t *testing.T) {
 	require.NoError(t, err)
 	s.confirm(i, r)
 
-	// Once: the answer to the second try leads to no third.
+	// Only once: the answer to the second attempt leads to no third one.
 	again, err = refusal.Retry().Initiate(t.Context(), &iwarp.AuthInfo{})
 	require.NoError(t, err)
 	s.request(again.(*initiator))
@@ -316,10 +316,10 @@ func TestPeersWithoutAuthentication(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, append(startOf("Rep", 0x70, 2), "no"...), s.refusal(r, []byte("no"), errors.New("no")))
 
-	// One that begins to authenticate itself must go on.
+	// A peer that begins to authenticate itself must complete it.
 	s.refused(append(startOf("Req", 0x50, 4), "SCM2"...), ReasonMalformed)
 	s.connect()
-	// And a client does not connect to a server without.
+	// And a client does not connect to a server without authentication.
 	i := s.initiate()
 	s.request(i)
 	_, err = i.Open(reply, frameOff)
@@ -333,7 +333,7 @@ func TestPeersWithoutAuthentication(t *testing.T) {
 	s.refused(plain, ReasonPolicy)
 }
 
-// TestCM_35_AuthorizeThatDoesNotJudgeInTime costs the source nothing: the server has failed.
+// TestCM_35_AuthorizeThatDoesNotJudgeInTime: it costs the source nothing, because the server has failed.
 func TestCM_35_AuthorizeThatDoesNotJudgeInTime(t *testing.T) {
 	ends := make(chan context.CancelFunc, 1) // of the set-up
 	s := siteOf(t, func(_, server *Config) {

@@ -18,7 +18,7 @@ func modeA(client, server *Config) {
 	generous(server)
 }
 
-// open passes the server a frame and returns why it does not accept it; 0: it does.
+// open passes the server a frame and returns why the server does not accept it; 0: it does.
 func (s *site) open(frame []byte) Reason {
 	s.t.Helper()
 	r := s.respond()
@@ -35,7 +35,7 @@ func (s *site) open(frame []byte) Reason {
 func TestCM_26_SkewToTheNanosecond(t *testing.T) {
 	const skew = 30 * time.Second
 	for _, c := range []struct {
-		by   time.Duration // that the server's clock is ahead
+		by   time.Duration // by how much the server's clock is ahead
 		want Reason
 	}{
 		{0, 0},
@@ -68,7 +68,7 @@ func TestCM_27_28_ReplaysAreRefusedAsLongAsTheirTimeIsGood(t *testing.T) {
 		for range 200 {
 			require.Contains(t, []Reason{ReasonReplay, ReasonStale}, s.open(frame))
 			s.clock.advance(time.Second)
-			s.open(s.request(s.initiate())) // the generations go on
+			s.open(s.request(s.initiate())) // the generations rotate
 		}
 		require.Equal(t, ReasonStale, s.open(frame))
 	}
@@ -112,7 +112,7 @@ func TestCM_27_ReplaysAtOnce(t *testing.T) {
 	}
 }
 
-// TestCM_28_29_LifetimeAndBoundOfEntries runs random programs against a model that forgets
+// TestCM_28_29_LifetimeAndBoundOfEntries runs random sequences against a model that forgets
 // nothing.
 func TestCM_28_29_LifetimeAndBoundOfEntries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -157,8 +157,8 @@ func TestCM_28_EntriesLiveToTheEndOfTheirTime(t *testing.T) {
 	require.Empty(t, c.old)
 }
 
-// TestCM_28_EntriesAfterAStepBack live no longer than two lifetimes either: or a full cache would refuse all until the clock
-// shows the old time again.
+// TestCM_28_EntriesAfterAStepBack: they live no longer than two lifetimes. Otherwise a full cache would refuse everything until
+// the clock shows the old time again.
 func TestCM_28_EntriesAfterAStepBack(t *testing.T) {
 	c := replayCache{most: 1, lifetime: 100}
 	require.NoError(t, c.insert(CacheKey{KeyID: 1}, 1000))
@@ -271,8 +271,8 @@ func TestCM_31_ClockThatGoesBack(t *testing.T) {
 	require.False(t, f.observe(1000*s, 100*s), "a step forward")
 }
 
-// TestCM_31_ClockThatWasSlowAtTheStart, and is set right soon after it, shows times again in which an earlier process has
-// accepted Requests.
+// TestCM_31_ClockThatWasSlowAtTheStart: once it is set right, it shows times again in which an earlier process has accepted
+// Requests.
 func TestCM_31_ClockThatWasSlowAtTheStart(t *testing.T) {
 	const s = int64(time.Second)
 	f := newFreshness(time.Unix(0, 0), 30*time.Second, 10, nil)
@@ -295,7 +295,7 @@ func TestCM_31_ClockStepsBackToTheTimeOfARequest(t *testing.T) {
 	require.Zero(t, s.open(s.request(s.initiate())))
 }
 
-// TestCM_31_ClockStepsBackWhileARequestIsVerified shows that the time is looked at again.
+// TestCM_31_ClockStepsBackWhileARequestIsVerified: the time is checked again.
 func TestCM_31_ClockStepsBackWhileARequestIsVerified(t *testing.T) {
 	clock := newClock()
 	f := newFreshness(clock.Now(), 30*time.Second, 10, nil)
@@ -306,8 +306,8 @@ func TestCM_31_ClockStepsBackWhileARequestIsVerified(t *testing.T) {
 	requireReason(t, ReasonStale, err)
 }
 
-// TestCM_31_RequestsThatOvertakeOneAnother: a Request for whose verification there is no processor for a
-// while, and that others overtake meanwhile, is no step back of the clock.
+// TestCM_31_RequestsThatOvertakeOneAnother: a Request whose verification waits for a processor while others
+// overtake it is not mistaken for a step back of the clock.
 func TestCM_31_RequestsThatOvertakeOneAnother(t *testing.T) {
 	s := siteOf(t, modeA)
 	slow, fast, later := s.respond(), s.respond(), s.respond()

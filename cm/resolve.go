@@ -11,11 +11,11 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// maxNames is how many names a resolver remembers. Beyond it forgets some, so that a sequence
-// without end needs no memory without end.
+// maxNames is how many names a resolver remembers. Beyond that it forgets some, so that an infinite
+// sequence does not need unbounded memory.
 const maxNames = 1 << 14
 
-// A resolver looks up names of hosts, each once, for all targets.
+// A resolver looks up host names, each once, for all targets.
 type resolver struct {
 	net   *net.Resolver
 	slots semaphore
@@ -28,7 +28,7 @@ type resolver struct {
 
 type hostName struct{ network, host string } // network is ip, ip4 or ip6
 
-// A lookup is that of one name.
+// A lookup is the lookup of one name.
 type lookup struct {
 	begun chan struct{} // closed when there is room for it
 	done  chan struct{} // closed when it has ended
@@ -40,12 +40,12 @@ type lookup struct {
 	cancel  context.CancelFunc // set when it has begun
 }
 
-// ended tells whether the lookup has.
+// ended reports whether the lookup has ended.
 func (l *lookup) ended() bool { return closed.Is(l.done) }
 
-// resolve returns the addresses of a name. begin is called before anything is sent for it. A
-// lookup that has failed stands, but for an attempt behind one that was told of it: last is the
-// lookup of the attempt before. The clock stops until the lookup begins.
+// resolve returns the lookup of a name when it has ended. begin is called before anything is sent
+// for it. The result of a failed lookup stays valid, except for an attempt whose previous attempt
+// got it too: last is the lookup of the previous attempt. The clock stops until the lookup begins.
 func (r *resolver) resolve(ctx context.Context, clock *timeLimit, n hostName, last *lookup, begin func() error) (*lookup, error) {
 	r.mu.Lock()
 	l := r.known[n]
@@ -70,7 +70,7 @@ func (r *resolver) resolve(ctx context.Context, clock *timeLimit, n hostName, la
 	return l, err
 }
 
-// await waits for a lookup, and begins it where there is room.
+// await waits for a lookup, and begins it when there is room.
 func (r *resolver) await(ctx context.Context, clock *timeLimit, n hostName, l *lookup, begin func() error) error {
 	slots, begun := r.slots, l.begun
 	if slots == nil {
@@ -105,7 +105,7 @@ func (r *resolver) await(ctx context.Context, clock *timeLimit, n hostName, l *l
 	}
 }
 
-// begin begins a lookup for which there is a slot; false: it has begun before.
+// begin begins a lookup for which there is a slot. It reports false if the lookup has begun already.
 func (r *resolver) begin(n hostName, l *lookup, slots semaphore) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// doesNotAnswer makes an address that answers no SYN: its queue of connections is full.
+// doesNotAnswer makes an address that answers no SYN: its connection queue is full.
 func doesNotAnswer(t *testing.T, ip [4]byte, port string) {
 	n, err := strconv.Atoi(port)
 	require.NoError(t, err)
@@ -27,7 +27,7 @@ func doesNotAnswer(t *testing.T, ip [4]byte, port string) {
 	t.Cleanup(func() { _ = c.Close() })
 }
 
-// TestAddressThatDoesNotAnswer takes its share of the time of a target, in one attempt. The next address has the rest.
+// TestAddressThatDoesNotAnswer: it takes its share of the target's time, in one attempt. The next address has the rest.
 func TestAddressThatDoesNotAnswer(t *testing.T) {
 	h := listens(t, "tcp", "127.0.0.1:0", 0)
 	port := portOf(t, h.addr)

@@ -37,7 +37,7 @@ func newNameServer(t *testing.T, answer func(name string) []netip.Addr) (*nameSe
 	}}
 }
 
-// serve answers in the framing of TCP, which the resolver uses for what is no net.PacketConn.
+// serve answers in the framing of TCP, which the resolver uses on anything that is not a net.PacketConn.
 func (s *nameServer) serve(c net.Conn) {
 	defer func() { _ = c.Close() }()
 	for {
@@ -91,7 +91,7 @@ func readFull(c net.Conn, b []byte) (int, error) {
 
 func loopback(string) []netip.Addr { return []netip.Addr{netip.MustParseAddr("127.0.0.1")} }
 
-// named makes n targets at each of a number of names.
+// named makes n targets for each of a number of names.
 func named(n, names int, port string) func(func(Target) bool) {
 	return func(yield func(Target) bool) {
 		for i := range n * names {
@@ -108,7 +108,7 @@ func portOf(t *testing.T, addr string) string {
 	return port
 }
 
-// TestCM_46_OneLookupForEachName, of which some are under way at a time.
+// TestCM_46_OneLookupForEachName: and some of them run at the same time.
 func TestCM_46_OneLookupForEachName(t *testing.T) {
 	h := listens(t, "tcp", "127.0.0.1:0", 0)
 	client := newEnd(t, iwarp.Limits{})
@@ -124,7 +124,7 @@ func TestCM_46_OneLookupForEachName(t *testing.T) {
 	client.waitsUntilIdle()
 }
 
-// TestCM_52_FailedLookupIsSharedAndRetried: by each target that was told of it, together.
+// TestCM_52_FailedLookupIsSharedAndRetried: by all targets that got its error, together.
 func TestCM_52_FailedLookupIsSharedAndRetried(t *testing.T) {
 	client := newEnd(t, iwarp.Limits{})
 	s, resolver := newNameServer(t, func(string) []netip.Addr { return nil })
@@ -142,7 +142,7 @@ func TestCM_52_FailedLookupIsSharedAndRetried(t *testing.T) {
 	require.EqualValues(t, 3, s.asked.Load())
 }
 
-// TestCM_48_AddressesOfAHostAreTriedInOrder until one connects.
+// TestCM_48_AddressesOfAHostAreTriedInOrder: until one connects.
 func TestCM_48_AddressesOfAHostAreTriedInOrder(t *testing.T) {
 	h := listens(t, "tcp", "127.0.0.1:0", 0)
 	client := newEnd(t, iwarp.Limits{})
@@ -156,8 +156,8 @@ func TestCM_48_AddressesOfAHostAreTriedInOrder(t *testing.T) {
 	require.Equal(t, 1, all[0].Attempts)
 }
 
-// TestCM_60_WhatIsWrongIsFoundBeforeAPacket, of a configuration or an address, and it leaves
-// others alone.
+// TestCM_60_WhatIsWrongIsFoundBeforeAPacket: in a configuration or an address. It does not affect
+// others.
 func TestCM_60_WhatIsWrongIsFoundBeforeAPacket(t *testing.T) {
 	h := listens(t, "tcp", "127.0.0.1:0", 0)
 	client, other := newEnd(t, iwarp.Limits{}), newEnd(t, iwarp.Limits{})
@@ -223,7 +223,7 @@ func TestCM_49_BreakEndsLookups(t *testing.T) {
 	client.waitsUntilIdle()
 }
 
-// TestCM_50_NamesAreForgotten where there are too many.
+// TestCM_50_NamesAreForgotten: if there are too many.
 func TestCM_50_NamesAreForgotten(t *testing.T) {
 	r := &resolver{known: make(map[hostName]*lookup)}
 	ended := make(chan struct{})

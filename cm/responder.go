@@ -25,11 +25,11 @@ type responder struct {
 
 var _ iwarp.AuthSession = (*responder)(nil)
 
-// Format prints that it is a session, and no secret.
+// Format prints the kind of session, and no secret.
 func (r *responder) Format(s fmt.State, _ rune) { fmt.Fprint(s, "cm: session of a responder") }
 
-// Open verifies the Request frame. The checks stand in the order of their cost, and those that
-// an attacker could learn of keys from cost the same.
+// Open verifies the Request frame. The checks are in the order of their cost. Checks from which an
+// attacker could learn about keys all take the same time.
 func (r *responder) Open(frame []byte, off int) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *responder) open(frame []byte, off int, now time.Time) ([]byte, error) {
 	return q.app, nil
 }
 
-// admit is what is checked before the frame is looked at.
+// admit does the checks that come before the frame is parsed.
 func (r *responder) admit(now time.Time) error {
 	switch r.auth.sources.verdict(r.from, now) {
 	case verdictClosed:
@@ -98,7 +98,7 @@ func (r *responder) admit(now time.Time) error {
 	return nil
 }
 
-// checkMode is what is checked before the key is looked at.
+// checkMode does the checks that come before the key is looked up.
 func (r *responder) checkMode(q *request, now time.Time) error {
 	cfg := &r.auth.cfg
 	switch {
@@ -116,9 +116,9 @@ func (r *responder) checkMode(q *request, now time.Time) error {
 	return nil
 }
 
-// verify verifies MAC1, with the dummy key where there is no other. What a good Request needs is
-// done for all, and no error has particulars: the time that a refusal takes tells nothing of
-// keys.
+// verify verifies MAC1, with the dummy key if the key is unknown. It does for each Request what a
+// good one needs, and its errors carry no details, so that the time of a refusal reveals nothing
+// about keys.
 func (r *responder) verify(frame []byte, q *request, now time.Time) error {
 	e := r.ring.lookup(q.keyID, now, r.auth.cfg.Retain)
 	r.use = keyUse{q.keyID, q.clientID, q.suite, q.mode}
@@ -136,13 +136,13 @@ func (r *responder) verify(frame []byte, q *request, now time.Time) error {
 	return e.checkDates(now)
 }
 
-// requestMAC makes MAC1, and counts it.
+// requestMAC computes MAC1, and counts it.
 func (r *responder) requestMAC(keys *frameKeys, covered []byte) []byte {
 	r.auth.counts.hmacs.Add(1)
 	return keys.request.sum(covered)
 }
 
-// agree makes the shared secret of suite 2, which shows that the public key is good.
+// agree computes the shared secret of suite 2, which also checks the public key.
 func (r *responder) agree(q *request) (err error) {
 	if q.suite != SuiteX25519 {
 		return nil
@@ -169,7 +169,7 @@ func (r *responder) authorize(p iwarp.Peer, app []byte) error {
 	}
 }
 
-// Overhead is the size of the block of the Reply.
+// Overhead returns the size of the block of the Reply.
 func (r *responder) Overhead() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,7 +227,7 @@ func (r *responder) ready() {
 	r.leave()
 }
 
-// leave ends that the set-up counts as half-open.
+// leave stops counting the set-up as half-open.
 func (r *responder) leave() {
 	if r.counted {
 		r.auth.open.leave(r.from)
@@ -235,7 +235,7 @@ func (r *responder) leave() {
 	}
 }
 
-// FirstLen is the length of the message that must come first; 0: none.
+// FirstLen returns the length of the message that must come first; 0: none.
 func (r *responder) FirstLen() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -245,7 +245,7 @@ func (r *responder) FirstLen() int {
 	return 0
 }
 
-// VerifyFirst judges the first message.
+// VerifyFirst verifies the first message.
 func (r *responder) VerifyFirst(msg []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -279,8 +279,8 @@ func (r *responder) verifyFirst(msg []byte) error {
 // First is for the other side.
 func (r *responder) First() ([]byte, error) { return nil, errOrder }
 
-// Close ends the session, and wipes its secrets. A set-up whose first message has not come
-// until then is a failure of the peer.
+// Close ends the session, and wipes its secrets. If the first message has not come by then, that
+// counts as a failure of the peer.
 func (r *responder) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -292,7 +292,7 @@ func (r *responder) Close() {
 	r.wipe()
 }
 
-// report counts, charges and logs a refusal. Other errors are those of this side.
+// report counts, charges and logs a refusal. It ignores other errors, which are failures of this side.
 func (r *responder) report(err error, now time.Time) {
 	var e *Error
 	if !errors.As(err, &e) {

@@ -15,9 +15,9 @@ const (
 	longestBackoff = 30 * time.Second
 )
 
-// DefaultRetry is an Options.Retry: three tries, with half to all of 10 ms and 20 ms between them,
-// at random, for want of descriptors, local ports or memory for sockets ([transport.ErrExhausted]), and where the peer is busy,
-// which is where the error, or one that it wraps, has a method Busy that returns true.
+// DefaultRetry is an Options.Retry. It makes up to three attempts if descriptors, local ports or memory
+// for sockets run out ([transport.ErrExhausted]), or if the peer is busy: the error, or an error that it
+// wraps, has a method Busy that returns true. The delays are random: half to all of 10 ms, then of 20 ms.
 func DefaultRetry(_ Target, err error, attempt int) (time.Duration, bool) {
 	if attempt >= defaultTries || !errors.Is(err, transport.ErrExhausted) && !isBusy(err) {
 		return 0, false
@@ -25,14 +25,14 @@ func DefaultRetry(_ Target, err error, attempt int) (time.Duration, bool) {
 	return backoff(attempt), true
 }
 
-// isBusy tells whether the peer has refused because it has too many set-ups under way.
+// isBusy reports whether the peer has refused because it has too many set-ups in progress.
 func isBusy(err error) bool {
 	var b interface{ Busy() bool }
 	return errors.As(err, &b) && b.Busy()
 }
 
-// backoff is how long to wait behind an attempt, which are counted from 1: half to all of
-// 10 ms x 2^(attempt-1), and of 30 s at most.
+// backoff returns how long to wait after an attempt, counted from 1: at random half to all of
+// 10 ms x 2^(attempt-1), but of 30 s at most.
 func backoff(attempt int) time.Duration {
 	d := longestBackoff
 	if n := max(attempt, 1) - 1; n < 20 {

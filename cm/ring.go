@@ -22,26 +22,26 @@ const (
 // A Key is one entry of a Ring. It prints without its secret.
 type Key struct {
 	ID uint64
-	// Secret has 16 octets at least; 32 random ones are advised.
+	// Secret is at least 16 octets long; 32 random octets are advised.
 	Secret []byte
-	// Derive makes Secret a master, from which each client has a key of its own: see ClientKey.
+	// Derive makes Secret a master, from which a key is derived for each client: see ClientKey.
 	Derive bool
-	// Group goes into the identity of peers, in place of the ID: it survives rotation.
+	// Group is part of the identity of peers, instead of the ID, so that the identity survives rotation.
 	Group string
-	// A responder accepts the key from NotBefore to NotAfter; zero: without limit.
+	// A responder accepts the key from NotBefore to NotAfter; zero: no limit.
 	NotBefore, NotAfter time.Time
-	// Primary marks the key that an initiator uses. It does so whatever the time, since its
-	// clock may be wrong.
+	// Primary marks the key that an initiator uses. The initiator ignores NotBefore and NotAfter,
+	// because its clock may be wrong.
 	Primary bool
 }
 
 // Format prints the key without its secret, whatever the verb.
 func (k Key) Format(s fmt.State, _ rune) { fmt.Fprint(s, k.text()) }
 
-// LogValue is for package slog.
+// LogValue returns the key without its secret, for package slog.
 func (k Key) LogValue() slog.Value { return slog.StringValue(k.text()) }
 
-// MarshalText is for what writes structures out, as the handlers of package slog do with a list of keys.
+// MarshalText returns the key without its secret, for encoders of structures, as in handlers of package slog.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.text()), nil }
 
 func (k Key) text() string { return fmt.Sprintf("key %d of group %q", k.ID, k.Group) }
@@ -58,8 +58,8 @@ func (k *Key) check() error {
 	return nil
 }
 
-// ClientKey is the Secret of the client with that ID, in whose Ring it stands without Derive,
-// where the responder has the master in a Key with Derive.
+// ClientKey derives the Secret of the client with that ID from the master. The client's Ring holds
+// it in a Key without Derive, and the responder's Ring holds the master in a Key with Derive.
 func ClientKey(master []byte, keyID uint64, clientID [16]byte) []byte {
 	return clientKey(masterKey(master), keyID, clientID)
 }
@@ -70,11 +70,11 @@ func clientKey(masterPRK []byte, keyID uint64, clientID [16]byte) []byte {
 	return expand(masterPRK, clientInfo(keyID, clientID), sha256.Size)
 }
 
-// A Ring holds keys. It is replaced as a whole, while set-ups under way keep the keys that they
+// A Ring holds keys. They are replaced as a whole; set-ups in progress keep the keys that they
 // began with.
 type Ring struct{ now atomic.Pointer[ringState] }
 
-// NewRing returns a Ring, or says which key is wrong. The secrets are copied.
+// NewRing returns a Ring of these keys, or an error that names a wrong key. It copies the secrets.
 func NewRing(keys ...Key) (*Ring, error) {
 	r := new(Ring)
 	if err := r.Replace(keys...); err != nil {
@@ -83,7 +83,7 @@ func NewRing(keys ...Key) (*Ring, error) {
 	return r, nil
 }
 
-// Replace puts other keys in place of all. After an error the Ring is as before.
+// Replace replaces all keys. After an error the Ring is unchanged.
 func (r *Ring) Replace(keys ...Key) error {
 	s, err := newRingState(keys)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Ring) Replace(keys ...Key) error {
 	return nil
 }
 
-// Format prints that it is a Ring, and no secret.
+// Format prints the name of the type, and no secret.
 func (r *Ring) Format(s fmt.State, _ rune) { fmt.Fprint(s, "cm.Ring") }
 
 // A ringState is the content of a Ring from one Replace to the next.
@@ -101,15 +101,15 @@ type ringState struct {
 	entries map[uint64]*ringEntry
 	primary *ringEntry // nil: none
 
-	// What stands for keys that are unknown: it costs as much as one that is there, and no
-	// frame verifies under it.
+	// dummy stands for unknown keys: it costs as much as a known key, and no frame verifies
+	// under it.
 	dummy *ringEntry
 
 	mu     sync.Mutex
 	cached *lru.Map[keyUse, *frameKeys]
 }
 
-// A ringEntry is a key, with what can be derived ahead.
+// A ringEntry is a key, with the master key derived from it.
 type ringEntry struct {
 	Key
 	master []byte // of a key with Derive
@@ -118,7 +118,7 @@ type ringEntry struct {
 func newRingEntry(k Key) *ringEntry {
 	e := &ringEntry{Key: k}
 	e.Secret = slices.Clone(k.Secret)
-	// Times of day alone: the monotonic clock of one from time.Now stands still while the machine sleeps.
+	// Without monotonic readings, which time.Now adds: that clock stands still while the machine sleeps.
 	e.NotBefore, e.NotAfter = k.NotBefore.Round(0), k.NotAfter.Round(0)
 	if k.Derive {
 		e.master = masterKey(e.Secret)
@@ -155,8 +155,8 @@ func newRingState(keys []Key) (*ringState, error) {
 	return r, nil
 }
 
-// lookup finds the key with which a Request is verified: the dummy, where there is none, or
-// only one that was retired longer ago than retain.
+// lookup returns the key with which a Request is verified: the dummy, if the key is unknown or was
+// retired longer ago than retain.
 func (r *ringState) lookup(id uint64, now time.Time, retain time.Duration) *ringEntry {
 	e := r.entries[id]
 	if e == nil || !e.NotAfter.IsZero() && now.After(e.NotAfter.Add(retain)) {
@@ -165,7 +165,7 @@ func (r *ringState) lookup(id uint64, now time.Time, retain time.Duration) *ring
 	return e
 }
 
-// checkDates tells whether a responder accepts the key now.
+// checkDates returns an error unless a responder accepts the key now.
 func (e *ringEntry) checkDates(now time.Time) error {
 	switch {
 	case !e.NotBefore.IsZero() && now.Before(e.NotBefore):
@@ -176,7 +176,7 @@ func (e *ringEntry) checkDates(now time.Time) error {
 	return nil
 }
 
-// primaryID is the ID of the primary key; 0: there is none.
+// primaryID returns the ID of the primary key; 0: there is none.
 func (r *ringState) primaryID() uint64 {
 	if r.primary == nil {
 		return 0
@@ -184,7 +184,7 @@ func (r *ringState) primaryID() uint64 {
 	return r.primary.ID
 }
 
-// kind is the kind of identity of clients with the key.
+// kind returns the kind of identity of clients with the key.
 func (e *ringEntry) kind() uint8 {
 	if e.Derive {
 		return KindDerived
@@ -193,8 +193,8 @@ func (e *ringEntry) kind() uint8 {
 }
 
 // keys derives the keys of a client from the entry, or finds them in the cache. Keys from the
-// dummy are cached like all others, so that they take no other time. An ID that has become
-// unknown may have keys of its entry in the cache.
+// dummy are cached like all others, so that they take the same time. An ID that has become
+// unknown may still have keys of its entry in the cache.
 func (r *ringState) keys(e *ringEntry, u keyUse) *frameKeys {
 	r.mu.Lock()
 	k, ok := r.cached.Get(u)

@@ -36,7 +36,7 @@ func TestCM_13_FaultyRings(t *testing.T) {
 	require.Zero(t, r.now.Load().primaryID())
 }
 
-// TestCM_36_UnknownKeyCostsAsMuchAsTheDearestOne of the ring, in whatever order they are.
+// TestCM_36_UnknownKeyCostsAsMuchAsTheDearestOne: whatever the order of the keys in the ring.
 func TestCM_36_UnknownKeyCostsAsMuchAsTheDearestOne(t *testing.T) {
 	shared, master := Key{ID: 1, Secret: octets(0, 16)}, Key{ID: 2, Secret: octets(1, 16), Derive: true}
 	for _, c := range []struct {
@@ -95,7 +95,7 @@ func TestCM_13_DatesOfKeys(t *testing.T) {
 	require.Equal(t, 1, s.server.cfg.Ring.now.Load().cached.Len())
 }
 
-// TestDatesOfKeysAreTimesOfDay, also where they come from time.Now: a key must not stay good for as long as the machine sleeps.
+// TestDatesOfKeysAreTimesOfDay: even if they come from time.Now. A key must not stay valid longer because the machine sleeps.
 func TestDatesOfKeysAreTimesOfDay(t *testing.T) {
 	now := time.Now()
 	require.Contains(t, now.String(), " m=", "with the monotonic clock")
@@ -158,7 +158,7 @@ func TestCM_14_RotationUnderLoad(t *testing.T) {
 	}
 	require.NoError(t, s.server.cfg.Ring.Replace(key(0, false), key(1, true)))
 	require.NoError(t, s.client.cfg.Ring.Replace(key(1, true)))
-	var turns sync.RWMutex // a set-up lies within one overlap
+	var turns sync.RWMutex // each set-up happens within one overlap
 	rotated := 0
 	var clients sync.WaitGroup
 	for range 4 {

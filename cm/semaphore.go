@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A semaphore lets a number of goroutines into a stage; nil: any number.
+// A semaphore limits the number of goroutines in a stage; nil: any number.
 type semaphore chan struct{}
 
 // take waits for room, and stops the clock meanwhile. It fails if ctx ends.
@@ -38,18 +38,18 @@ func (s semaphore) give() {
 	}
 }
 
-// stageLimits are how many connections may be in a stage.
+// stageLimits limit how many connections may be in a stage.
 type stageLimits struct {
 	slots     [numStages]semaphore
-	computing time.Duration // how long a set-up keeps its room in StageSecure; 0: as long as it is there
+	computing time.Duration // how long a set-up keeps its slot in StageSecure; 0: to the end of the stage
 }
 
-// computing is how long this side computes for a handshake of TLS, about. One that takes longer waits for the peer, which
-// must not keep others, which have connected, from theirs: their peers do not wait for ever.
+// computing is roughly how long this side computes for a TLS handshake. A handshake that takes longer waits for its peer. It
+// must not block other connected set-ups meanwhile, because their peers do not wait for ever.
 const computing = time.Millisecond
 
-// newStageLimits makes those of Options.Stage. Behind StageSecure there are none that were not asked for: a set-up that waits
-// there has a connection, whose peer gives it up if nothing comes.
+// newStageLimits returns the limits of Options.Stage. After StageSecure there are no default limits: a set-up that waits there
+// has a connection, which the peer gives up if nothing arrives.
 func newStageLimits(asked [8]int) *stageLimits {
 	l := new(stageLimits)
 	if asked[StageSecure] == 0 {
@@ -66,7 +66,7 @@ func newStageLimits(asked [8]int) *stageLimits {
 	return l
 }
 
-// causeOf is the error of a context that has ended, with its cause.
+// causeOf returns the error of a context that has ended, with its cause.
 func causeOf(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) || errors.Is(cause, context.DeadlineExceeded) {

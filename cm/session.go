@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// defaultMaxPrivate is the room for private data where the AuthInfo does not say how much there
-// is. Linux's siw accepts 252 octets.
+// defaultMaxPrivate is the room for private data if the AuthInfo does not specify it. Linux's siw
+// accepts 252 octets.
 const defaultMaxPrivate = 248
 
 // A state is how far a set-up has come.
@@ -21,14 +21,14 @@ type state int
 
 const (
 	stateNew        state = iota
-	stateRequested        // the Request is sent, or has been verified; or it was accepted without authentication
-	stateQuarantine       // responder, mode B: the Reply is sent, the first message has not come
+	stateRequested        // the Request has been sent or verified, or accepted without authentication
+	stateQuarantine       // responder, mode B: the Reply was sent, the first message has not come
 	stateReady
 	stateFailed
 	stateClosed
 )
 
-// A session is what both sides of a set-up have.
+// A session is the state that both sides of a set-up have in common.
 type session struct {
 	auth       *Auth
 	id         uint32
@@ -38,16 +38,16 @@ type session struct {
 	state      state
 	use        keyUse
 	ring       *ringState       // as it was at the beginning
-	keys       *frameKeys       // nil: the peer is not authenticated, where that is allowed
+	keys       *frameKeys       // nil: the peer is not authenticated, but allowed
 	private    *ecdh.PrivateKey // suite 2
 	transcript hash.Hash        // of the frames
 	request    []byte           // SHA-256 of the Request frame
 	peer       iwarp.Peer
-	secret     []byte // S; nil: as keys
+	secret     []byte // S; nil: the peer is not authenticated, but allowed
 	first      []byte // the first message, mode B
 }
 
-// fits tells whether the application's data fit beside the block.
+// fits returns an error unless the application's data fit beside the block.
 func (s *session) fits(overhead, n int) error {
 	if left := s.maxPrivate - overhead; n > left {
 		return fmt.Errorf("cm: %d octets of private data, where %d of %d are left for the application", n, max(left, 0), s.maxPrivate)
@@ -72,7 +72,7 @@ func (a *Auth) ephemeral() (*ecdh.PrivateKey, error) {
 	return ecdh.X25519().NewPrivateKey(seed)
 }
 
-// public is the public key to send; empty in suite 1.
+// public returns the public key to send; it is empty in suite 1.
 func (s *session) public() []byte {
 	if s.private == nil {
 		return nil
@@ -80,7 +80,7 @@ func (s *session) public() []byte {
 	return s.private.PublicKey().Bytes()
 }
 
-// now is the time to send; 0 in mode B, which has none.
+// now returns the time to send; in mode B, which has none, it is 0.
 func (s *session) now() uint64 {
 	if s.use.mode == ModeB {
 		return 0
@@ -88,14 +88,14 @@ func (s *session) now() uint64 {
 	return uint64(s.auth.cfg.Now().UnixNano())
 }
 
-// began takes the Request frame into the transcript.
+// began adds the Request frame to the transcript.
 func (s *session) began(frame []byte) {
 	s.transcript = sha256.New()
 	s.transcript.Write(frame)
 	s.request = s.transcript.Sum(nil)
 }
 
-// agreed takes the Reply frame into the transcript and makes the keys that stand on it.
+// agreed adds the Reply frame to the transcript, and derives the keys that depend on it.
 func (s *session) agreed(frame, shared []byte) {
 	s.transcript.Write(frame)
 	transcript := s.transcript.Sum(nil)
@@ -106,28 +106,28 @@ func (s *session) agreed(frame, shared []byte) {
 	s.private, s.transcript = nil, nil
 }
 
-// settle ends a set-up. It forgets what nothing else needs: a ring that was replaced must not
-// stay for as long as its connections.
+// settle ends a set-up. It drops what nothing else needs: a ring that was replaced must not stay in
+// memory as long as its connections.
 func (s *session) settle() {
 	s.state = stateReady
 	s.ring, s.keys, s.request = nil, nil, nil
 }
 
-// replyMAC is the MAC of a Reply frame, or, with the other key, of one that refuses: over the
-// octets in front of it and those behind.
+// replyMAC returns the MAC of an accepting or, with the other key, of a refusing Reply frame: over
+// the octets before and after it.
 func (s *session) replyMAC(key *macKey, frame, rest []byte) []byte {
 	return key.sum(s.request, frame, rest)
 }
 
-// Peer is the peer that has proved itself: of a responder the one whose Request was verified,
-// which in mode B may be an old one until the first message has come.
+// Peer returns the peer that has proved its identity. For a responder it is the peer whose Request
+// was verified; in mode B that may be a replay until the first message has come.
 func (s *session) Peer() iwarp.Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.peer
 }
 
-// Export makes key material that both sides have.
+// Export derives key material that both sides share.
 func (s *session) Export(label string, context []byte, n int) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *session) Export(label string, context []byte, n int) ([]byte, error) {
 	return export(s.secret, label, context, n)
 }
 
-// wipe forgets the secrets.
+// wipe clears the secrets.
 func (s *session) wipe() {
 	clear(s.secret)
 	clear(s.first)

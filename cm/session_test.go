@@ -44,7 +44,7 @@ func TestCM_3_DataThatDoNotFit(t *testing.T) {
 		_, err := i.Wrap(nil, make([]byte, most+1))
 		require.ErrorContains(t, err, "of 248 are left for the application")
 		s.app = make([]byte, most)
-		frame := s.request(i) // after the error one that fits goes
+		frame := s.request(i) // after the error, a Request that fits can be sent
 		require.Len(t, frame, frameOff+248)
 		_, err = r.Open(frame, frameOff)
 		require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestCM_3_DataThatDoNotFit(t *testing.T) {
 }
 
 func TestCM_4_61_RoomForTheApplication(t *testing.T) {
-	const offer = 20 // of Commit, which comes in front of the application's own data
+	const offer = 20 // of Commit, in front of the application's own data
 	want := map[Suite][2]int{SuiteHMAC: {152, 160}, SuiteX25519: {120, 128}}
 	eachKind(t, func(t *testing.T, change func(client, server *Config)) {
 		s := siteOf(t, change)
@@ -136,7 +136,7 @@ func TestCM_7_34_EachBitOfTheReplyCounts(t *testing.T) {
 		_, err = i.Open(reply, frameOff)
 		require.NoError(t, err)
 
-		// The Reply to another Request, which differs in the nonce.
+		// The Reply to another Request, with another nonce.
 		s.client.cfg.Rand = fixedRandom{octets(0xa1, 16), octets(1, 32)}
 		i, _ = sent()
 		_, err = i.Open(reply, frameOff)
@@ -307,7 +307,7 @@ func TestCM_34_RepliesThatTheClientRefuses(t *testing.T) {
 	requireReason(t, ReasonMalformed, err)
 }
 
-// TestMethodsOutOfOrder calls what the state does not allow.
+// TestMethodsOutOfOrder calls methods that the state does not allow.
 func TestMethodsOutOfOrder(t *testing.T) {
 	s := siteOf(t, nil)
 	i, r := s.initiate(), s.respond()
@@ -344,7 +344,7 @@ func TestMethodsOutOfOrder(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestRandomThatFails shows that no session goes on without its random octets.
+// TestRandomThatFails: no session continues without its random octets.
 func TestRandomThatFails(t *testing.T) {
 	broken := strings.NewReader("")
 	s := siteOf(t, func(client, _ *Config) { client.Suite = SuiteX25519 })

@@ -11,11 +11,11 @@ import (
 	"github.com/goiwarp/iwarp/internal/lru"
 )
 
-// closedAt is how many bursts of failures beyond the first end in a block without replies.
+// closedAt is the number of bursts of failures, beyond the first, that lead to a block without replies.
 const closedAt = 10
 
-// A source is where connections come from: an IPv4 address, the upper 64 bits of an IPv6 one,
-// or the name of an address of another kind.
+// A source is where connections come from: an IPv4 address, the upper 64 bits of an IPv6 address,
+// or the text of an address of another kind.
 type source struct {
 	prefix netip.Prefix
 	name   string
@@ -39,7 +39,7 @@ func sourceOf(a net.Addr) source {
 	return source{prefix: p}
 }
 
-// addrOf finds the IP address. The text of addresses of SCTP goes on behind a slash.
+// addrOf returns the IP address. In the text of SCTP addresses, more addresses follow after a slash.
 func addrOf(a net.Addr) (netip.Addr, bool) {
 	if at, ok := a.(interface{ AddrPort() netip.AddrPort }); ok {
 		ip := at.AddrPort().Addr()
@@ -66,23 +66,23 @@ func (s source) String() string {
 	}
 }
 
-// A verdict is what a source may do.
+// A verdict is how connections of a source are treated.
 type verdict int
 
 const (
 	verdictOpen    verdict = iota
-	verdictBlocked         // it is refused
-	verdictClosed          // and not even told so
+	verdictBlocked         // refused
+	verdictClosed          // closed without a reply
 )
 
-// A sourceState is what is known of one source.
+// A sourceState is what is known about one source.
 type sourceState struct {
 	failures    bucket.Bucket
 	records     bucket.Bucket // of the log
 	closedUntil time.Time
 }
 
-// sources remembers the sources of failures. Of the others it knows nothing.
+// sources remembers the sources of failures, and no others.
 type sources struct {
 	limits Limits
 
@@ -96,7 +96,7 @@ func newSources(l Limits) *sources {
 	return &sources{limits: l, known: lru.New[source, *sourceState](l.Sources), shared: new(sourceState)}
 }
 
-// verdict tells what the source may do now.
+// verdict returns how connections of the source are treated now.
 func (t *sources) verdict(from source, now time.Time) verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +116,7 @@ func (t *sources) verdict(from source, now time.Time) verdict {
 	return verdictOpen
 }
 
-// charge takes a token for a failure, whether there is one or not.
+// charge takes a token for a failure, even if none is left.
 func (t *sources) charge(from source, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,7 +144,7 @@ func (t *sources) mayVerify(now time.Time) bool {
 	return t.hmacs.Take(now, n, n)
 }
 
-// state finds what is known of a source, or begins to know it.
+// state returns the state of a source, and adds the source to the table if it is new.
 func (t *sources) state(from source, now time.Time) *sourceState {
 	s, found := t.known.Get(from)
 	if !found {
@@ -157,8 +157,8 @@ func (t *sources) state(from source, now time.Time) *sourceState {
 	return s
 }
 
-// takesMore reports whether the table has space for another source, or one to forget: one whose
-// bucket is full again.
+// takesMore reports whether the table has space for another source, or holds one that can be
+// forgotten, because its bucket is full again.
 func (t *sources) takesMore(now time.Time) bool {
 	if !t.known.Full() {
 		return true
@@ -167,7 +167,7 @@ func (t *sources) takesMore(now time.Time) bool {
 	return !now.Before(s.closedUntil) && s.failures.Level(now, t.limits.FailureRate, 1) >= 1
 }
 
-// count is how many sources are known.
+// count returns how many sources are known.
 func (t *sources) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

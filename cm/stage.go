@@ -8,21 +8,21 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// A Target is a connection that is to be set up.
+// A Target is a connection to set up.
 type Target struct {
 	Network, Addr string          // as for [iwarp.RNIC.Dial]
 	QP            *iwarp.QPConfig // nil: that of the options
-	// Timeout bounds the set-up, its attempts and the waiting between them; 0: that of the
-	// options; negative: there is none. The time in which the target waits for its host, for
-	// the window, or for room in a stage, does not count.
+	// Timeout bounds the set-up, including its attempts and the delays between them; 0: that of
+	// the options; negative: no limit. The time that the target waits for its host, for the
+	// window, or for room in a stage does not count.
 	Timeout time.Duration
-	Tag     any // the caller's; the package does not look at it
+	Tag     any // the caller's; not used by this package
 }
 
-// A Stage is a part of the set-up of a connection. They follow one another in this order.
+// A Stage is a part of the set-up of a connection.
 type Stage uint8
 
-// The stages: that of this package, and those of [iwarp.SetupStage].
+// The stages, in order: StageResolve of this package, and the stages of [iwarp.SetupStage].
 const (
 	StageResolve Stage = iota // the name of the host is looked up
 	StageQP
@@ -35,10 +35,10 @@ const (
 	numStages = int(StageReady) + 1
 )
 
-// stageOf is what a stage of Dial is to this package.
+// stageOf returns the Stage that corresponds to a stage of Dial.
 func stageOf(s iwarp.SetupStage) Stage { return Stage(s) + StageQP }
 
-// String names the stage.
+// String returns the name of the stage.
 func (s Stage) String() string {
 	if s == StageResolve {
 		return "resolve"
@@ -46,23 +46,23 @@ func (s Stage) String() string {
 	return iwarp.SetupStage(s - StageQP).String()
 }
 
-// A Result is what has become of a [Target].
+// A Result is the result for a [Target].
 type Result struct {
-	QP       *iwarp.QP // established, and the caller's from now on; nil if Err is not
-	Err      error     // a *[SetupError]
-	Stage    Stage     // that was entered last: the one that has failed, or StageReady
-	Attempts int       // that were begun
-	// Times is how long each stage of the last attempt took, without the waiting for room in it.
+	QP       *iwarp.QP // established; it belongs to the caller; nil if Err is not nil
+	Err      error     // a *[SetupError], or nil
+	Stage    Stage     // the last stage entered: the stage that failed, or StageReady
+	Attempts int       // attempts begun
+	// Times is how long each stage of the last attempt took, without the wait for room in it.
 	Times [8]time.Duration
-	// Elapsed is how long all took since the target was pulled, the waiting included.
+	// Elapsed is the time since the target was pulled, including all waits.
 	Elapsed time.Duration
 }
 
-// A SetupError tells which set-up has failed, and in which stage.
+// A SetupError reports which set-up failed, and in which stage.
 type SetupError struct {
 	Target  Target
 	Stage   Stage
-	Attempt int // the last one, counted from 1; 0: it was not begun
+	Attempt int // the last attempt, counted from 1; 0: none was begun
 	Err     error
 }
 
@@ -77,7 +77,7 @@ func (e *SetupError) Error() string {
 // Unwrap returns the cause.
 func (e *SetupError) Unwrap() error { return e.Err }
 
-// plain is the text of an error without the name of a package in front.
+// plain returns the text of an error without a package name in front.
 func plain(err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "cm: "), "iwarp: ")
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestCM_47_RoomInAStageIsNotTheTargetsTime: one that does not answer keeps the room until its own time is over.
+// TestCM_47_RoomInAStageIsNotTheTargetsTime: a target that gets no answer occupies the slot until its own time is over.
 func TestCM_47_RoomInAStageIsNotTheTargetsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, gone := listens(t, "pipe", "", time.Millisecond), dead(t, "gone:1")
 		client := newEnd(t, iwarp.Limits{})
 		targets := func(yield func(Target) bool) {
 			if yield(Target{Network: "pipe", Addr: gone, Timeout: 3 * time.Second}) {
-				time.Sleep(time.Second / 2) // until it has the room
+				time.Sleep(time.Second / 2) // until it has the slot
 				yield(Target{Network: "pipe", Addr: h.addr, Timeout: time.Second})
 			}
 		}
@@ -39,7 +39,7 @@ func TestCM_47_RoomInAStageIsNotTheTargetsTime(t *testing.T) {
 	})
 }
 
-// TestCM_47_RoomForALookupIsNotTheTargetsTime either; that of the lookup is.
+// TestCM_47_RoomForALookupIsNotTheTargetsTime: but the lookup itself is.
 func TestCM_47_RoomForALookupIsNotTheTargetsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := (&dialing{limits: newStageLimits([8]int{StageResolve: 1})}).newDialer()
@@ -62,7 +62,7 @@ func TestCM_47_RoomForALookupIsNotTheTargetsTime(t *testing.T) {
 	})
 }
 
-// TestCM_48_HandshakeThatWaitsKeepsNoRoom from others that have connected, unless Options.Stage says how many there may be.
+// TestCM_48_HandshakeThatWaitsKeepsNoRoom: other connected set-ups can use it, unless Options.Stage sets a limit.
 func TestCM_48_HandshakeThatWaitsKeepsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := func(l *stageLimits) *dialer {
@@ -97,7 +97,7 @@ func TestCM_48_HandshakeThatWaitsKeepsNoRoom(t *testing.T) {
 	})
 }
 
-// TestCM_48_SetupsThatWaitForAnAnswerKeepNoRoom: as many wait for their peers as there are.
+// TestCM_48_SetupsThatWaitForAnAnswerKeepNoRoom: all of them can wait for their peers at the same time.
 func TestCM_48_SetupsThatWaitForAnAnswerKeepNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 300
@@ -118,7 +118,7 @@ func TestCM_48_SetupsThatWaitForAnAnswerKeepNoRoom(t *testing.T) {
 			},
 		}
 		var addrs []string
-		for range 10 { // one listener has not the backlog for all of them
+		for range 10 { // the backlog of one listener is too short for all of them
 			addrs = append(addrs, listens(t, "pipe", "", time.Second).addr)
 		}
 		_, all := collect(t, DialMany(t.Context(), pipes(n/len(addrs), addrs...), &Options{RNIC: client.rnic, QP: qc, InFlight: n, PerHost: -1}))

@@ -2,17 +2,17 @@ package cm
 
 import "sync/atomic"
 
-// Stats counts what an Auth has done.
+// Stats are the counters of an Auth.
 type Stats struct {
 	Accepted   uint64            // connections of clients that have become ready
-	Plain      uint64            // of them without authentication
+	Plain      uint64            // accepted connections without authentication
 	Connected  uint64            // connections to servers that were verified
-	Refused    map[Reason]uint64 // connections of clients
-	HMACs      uint64            // computed over Requests that came
+	Refused    map[Reason]uint64 // refused connections of clients
+	HMACs      uint64            // HMACs computed over received Requests
 	Suppressed uint64            // refusals without a record in the log
-	HalfOpen   int               // set-ups under way now
-	Cached     int               // Requests of mode A that are remembered now
-	Sources    int               // sources that are remembered now
+	HalfOpen   int               // set-ups in progress
+	Cached     int               // Requests of mode A in the cache
+	Sources    int               // sources that are tracked
 }
 
 type counters struct {
@@ -20,7 +20,7 @@ type counters struct {
 	refused                           [reasons]atomic.Uint64
 }
 
-// Stats returns the counters as they are now.
+// Stats returns the current counters.
 func (a *Auth) Stats() Stats {
 	s := Stats{
 		Accepted: a.counts.accepted.Load(), Plain: a.counts.plain.Load(), Connected: a.counts.connected.Load(),

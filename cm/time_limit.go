@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// A timeLimit bounds one target after the other, all with one context and one timer as long as
-// none takes too long.
+// A timeLimit bounds one target after another. It uses one context and one timer for them until a
+// target takes too long.
 type timeLimit struct {
 	ctx    context.Context // nil: to be made
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
-	until  time.Time     // zero: there is no limit
+	until  time.Time     // zero: no limit
 	left   time.Duration // while it is paused; else 0
 }
 
@@ -34,7 +34,7 @@ func (l *timeLimit) begin(ctx context.Context, d time.Duration) context.Context 
 	return l.ctx
 }
 
-// pause stops the time of a target, until resume.
+// pause stops the clock of a target until resume.
 func (l *timeLimit) pause() {
 	if !l.until.IsZero() && l.timer.Stop() {
 		l.left = max(time.Until(l.until), 1)
@@ -49,8 +49,8 @@ func (l *timeLimit) resume() {
 	}
 }
 
-// end ends the time of a target. It returns err, and if that is because there was no more time,
-// says so.
+// end ends the time of a target. It returns err, as a lateError if err is there because the time ran
+// out.
 func (l *timeLimit) end(err error) error {
 	if l.until.IsZero() || l.timer.Stop() {
 		return err
@@ -62,7 +62,7 @@ func (l *timeLimit) end(err error) error {
 	return err
 }
 
-// close gives the context back.
+// close releases the context.
 func (l *timeLimit) close() {
 	if l.ctx != nil {
 		l.timer.Stop()
@@ -71,8 +71,8 @@ func (l *timeLimit) close() {
 	l.ctx = nil
 }
 
-// A lateError is the error of a target whose time is over. It matches what it wraps, and
-// context.DeadlineExceeded in place of context.Canceled.
+// A lateError is the error of a target whose time is over. It matches what it wraps, but
+// context.DeadlineExceeded instead of context.Canceled.
 type lateError struct{ err error }
 
 func (e *lateError) Error() string { return context.DeadlineExceeded.Error() + ": " + plain(e.err) }
@@ -83,14 +83,14 @@ func (e *lateError) Is(target error) bool {
 
 func (e *lateError) As(target any) bool { return errors.As(e.err, target) }
 
-// A dialTime is the context of a timeLimit, and tells its end while a connection is dialled. Package net divides the time until
-// then among the addresses of a host. Without it the first address that does not answer takes all of it.
+// A dialTime is the context of a timeLimit. While a connection is dialled, it has a deadline. Package net divides the time
+// until then among the addresses of a host. Without a deadline, the first address that does not answer takes all the time.
 type dialTime struct {
 	context.Context
 	until atomic.Pointer[time.Time]
 }
 
-// Deadline is the end of the limit, if a connection is dialled and the context has no earlier one.
+// Deadline returns the end of the limit while a connection is dialled, unless the context has an earlier deadline.
 func (c *dialTime) Deadline() (time.Time, bool) {
 	at, ok := c.Context.Deadline()
 	if until := c.until.Load(); until != nil && (!ok || until.Before(at)) {

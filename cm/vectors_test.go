@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// vectorSite is the client and the server of the vectors.
+// vectorSite returns the client and the server of the vectors.
 func vectorSite(t *testing.T, m Mode, suite Suite) *site {
 	at := time.Unix(0, 1700000000000000000)
 	s := siteOf(t, func(client, server *Config) {
@@ -191,7 +191,7 @@ func TestCM_9_EachInputChangesTheKeys(t *testing.T) {
 	note(ClientKey(octets(8, 32), 1, testClientID))
 }
 
-// TestCM_17_SecretNeedsX25519 makes S from what an attacker with the key has, and another Z.
+// TestCM_17_SecretNeedsX25519 derives S from what an attacker with the key has, and another Z.
 func TestCM_17_SecretNeedsX25519(t *testing.T) {
 	s := siteOf(t, func(client, _ *Config) { client.Suite = SuiteX25519 })
 	i, r := s.connect()
@@ -203,7 +203,7 @@ func TestCM_17_SecretNeedsX25519(t *testing.T) {
 	require.NotEqual(t, b, c)
 }
 
-// lowOrder are points with which every X25519 shared secret is zero.
+// lowOrder are points for which every X25519 shared secret is zero.
 var lowOrder = []string{
 	"0000000000000000000000000000000000000000000000000000000000000000",
 	"0100000000000000000000000000000000000000000000000000000000000000",
@@ -212,7 +212,7 @@ var lowOrder = []string{
 	"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 }
 
-// lowOrderRequest is the Request of a client of suite 2 that holds the key, and sends a point of low order.
+// lowOrderRequest returns the Request of a client of suite 2 that holds the key, and sends a point of low order.
 func (s *site) lowOrderRequest(point []byte) []byte {
 	s.t.Helper()
 	q := request{suite: SuiteX25519, mode: ModeB, keyID: 7, clientID: testClientID, public: point, app: s.app}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Warm sets up a QP with the peer of each target that has none, so that a later Get does not
-// wait, and yields the results as [DialMany] does. The QPs stay in the pool: Result.QP is nil,
-// and what is told of attempts and stages is that of a failure. Target.QP means nothing here,
-// and a Target.Timeout of 0 is 10 s.
+// Warm sets up a QP with each target's peer, unless there is one, so that a later Get does not
+// wait. It yields the results as [DialMany] does. The QPs stay in the pool: Result.QP is nil.
+// Result.Attempts is set only after a failure, and Result.Times never. Warm ignores Target.QP, and a
+// Target.Timeout of 0 means 10 s.
 func (p *Pool) Warm(ctx context.Context, targets iter.Seq[Target]) iter.Seq2[Target, Result] {
 	return func(yield func(Target, Result) bool) {
 		f := &flow[Target, Result]{
@@ -24,7 +24,7 @@ func (p *Pool) Warm(ctx context.Context, targets iter.Seq[Target]) iter.Seq2[Tar
 	}
 }
 
-// warm is the work on one target.
+// warm sets up a QP for one target.
 func (p *Pool) warm(ctx context.Context, t *task[Target, Result]) {
 	if t.in.Timeout >= 0 {
 		var cancel context.CancelFunc

@@ -7,22 +7,22 @@ import (
 )
 
 // A window bounds how many items are pulled from a sequence and not yielded yet, and how many
-// of them are worked on. Its size halves where descriptors run out, and grows back by one with
+// of them are worked on. Its size halves when descriptors run out, and grows back by one with
 // each success.
 //
-// Halving follows bursts, as the window of TCP does: the attempts that had begun before the
-// last halving were too many together, and do not halve it again.
+// As in TCP, a burst of failures halves the window once: attempts that began before the last
+// halving do not halve it again.
 type window struct {
 	max     int
 	ordered bool          // results wait for one another
-	room    chan struct{} // told when an item may be pulled
+	room    chan struct{} // has a token if an item may be pulled
 
 	mu      sync.Mutex
 	size    int
 	pulled  int
-	done    int    // of those that are pulled: worked on, and not yielded
-	halved  uint64 // how often
-	entered uint64 // how many attempts
+	done    int    // pulled items whose work has ended, not yielded yet
+	halved  uint64 // how often the window was halved
+	entered uint64 // how many attempts have entered
 	active  int
 	waiting []chan struct{} // for their turn to be active, in order
 }
@@ -35,7 +35,7 @@ func newWindow(size int) *window {
 	return &window{max: size, size: size, room: make(chan struct{}, 1)}
 }
 
-// pull waits until one more item may be pulled; false: ctx has ended. One goroutine calls it.
+// pull waits until one more item may be pulled. It reports false if ctx has ended. One goroutine calls it.
 func (w *window) pull(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		w.mu.Lock()
@@ -55,7 +55,7 @@ func (w *window) pull(ctx context.Context) bool {
 	return false
 }
 
-// yielded tells that an item that was pulled has been yielded.
+// yielded notes that a pulled item has been yielded.
 func (w *window) yielded() {
 	w.mu.Lock()
 	w.pulled--
@@ -64,25 +64,25 @@ func (w *window) yielded() {
 	w.tell()
 }
 
-// finished tells that an item that was pulled is to be yielded.
+// finished notes that a pulled item is to be yielded.
 func (w *window) finished() {
 	w.mu.Lock()
 	w.done++
 	w.mu.Unlock()
 }
 
-// A turn is that of an attempt to be active.
+// A turn is the state of the window when an attempt became active.
 type turn struct {
 	halved  uint64 // how often the window was halved before
-	entered uint64 // how many attempts there were, with this one
-	alone   bool   // none was active
+	entered uint64 // how many attempts have entered, including this one
+	alone   bool   // no other attempt was active
 }
 
-// turn returns that of the attempt that has entered last; w.mu is locked.
+// turn returns the turn of the attempt that has entered last; w.mu is locked.
 func (w *window) turn() turn { return turn{w.halved, w.entered, w.active == 1 && w.free()} }
 
-// free tells whether no result waits that may hold what an attempt needs, and that will be
-// yielded before it; w.mu is locked.
+// free reports whether no result that may hold what an attempt needs waits to be yielded before
+// it; w.mu is locked.
 func (w *window) free() bool { return w.done == 0 || w.ordered }
 
 func (w *window) tell() {
@@ -92,7 +92,7 @@ func (w *window) tell() {
 	}
 }
 
-// enter waits until one more attempt may be active. What it returns is for leave.
+// enter waits until one more attempt may be active. The caller passes the turn to leave.
 func (w *window) enter(ctx context.Context) (t turn, err error) {
 	w.mu.Lock()
 	if w.active < w.size && len(w.waiting) == 0 {
@@ -130,13 +130,13 @@ func ctxEnded(ctx context.Context, undo func()) error {
 	return causeOf(ctx)
 }
 
-// drop makes one attempt less active; w.mu is locked.
+// drop ends the activity of one attempt; w.mu is locked.
 func (w *window) drop() {
 	w.active--
 	w.admit()
 }
 
-// admit lets in those whose turn it is; w.mu is locked.
+// admit makes waiting attempts active, in order, as the size allows; w.mu is locked.
 func (w *window) admit() {
 	for len(w.waiting) > 0 && w.active < w.size {
 		w.active++
@@ -146,17 +146,17 @@ func (w *window) admit() {
 	}
 }
 
-// An outcome is how an attempt has ended, as far as the window is concerned.
+// An outcome is how an attempt has ended, for the window.
 type outcome uint8
 
 const (
 	failed outcome = iota
 	succeeded
-	exhausted // for want of a descriptor, or of memory for a socket
+	exhausted // for want of a descriptor, a local port or memory for a socket
 )
 
-// leave ends an attempt that was active. It reports whether the attempt was alone: then others
-// have not kept from it what it has failed for.
+// leave ends an active attempt. It reports whether the attempt was alone: then no other attempt or
+// result held the resource that it lacked.
 func (w *window) leave(o outcome, t turn) (alone bool) {
 	w.mu.Lock()
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestCM_42_TheListenerAsksItsAuthenticator: a client without one is refused and never reaches
-// the application; one with a key gets in.
+// TestCM_42_TheListenerAsksItsAuthenticator: a client without an Authenticator is refused and never reaches
+// the application; a client with a key is admitted.
 func TestCM_42_TheListenerAsksItsAuthenticator(t *testing.T) {
 	s := siteOf(t, nil)
 	server, client := newEnd(t, iwarp.Limits{}), newEnd(t, iwarp.Limits{})
@@ -45,7 +45,7 @@ func TestCM_42_TheListenerAsksItsAuthenticator(t *testing.T) {
 	require.ErrorIs(t, err, iwarp.ErrAuth)
 }
 
-// TestCM_42_AdmitIsAsked before anything is read.
+// TestCM_42_AdmitIsAsked: before anything is read.
 func TestCM_42_AdmitIsAsked(t *testing.T) {
 	server, client := newEnd(t, iwarp.Limits{}), newEnd(t, iwarp.Limits{})
 	asked := make(chan net.Addr, 2) // Dial tries twice

@@ -2,11 +2,11 @@ package regionkey
 
 import "encoding/binary"
 
-// AADSize is how long an AAD is when it is written.
+// AADSize is the encoded length of an AAD.
 const AADSize = 64
 
-// An AAD says what sealed data is for. It is not sent, since both sides know it: data that came
-// for another operation cannot be opened.
+// An AAD identifies the operation that sealed data belongs to. It is not sent, because both sides know
+// it. Data of another operation cannot be opened with it.
 type AAD struct {
 	Op         OpType
 	Dir, Suite uint8
@@ -16,10 +16,10 @@ type AAD struct {
 	Offset     uint64 // of the operation, in the region
 	OpID       uint64
 	DataCtr    uint64
-	Salt       [16]byte // that the server has drawn for a write; zero for reads
+	Salt       [16]byte // chosen by the server for a write; zero for reads
 }
 
-// Append appends the AADSize octets of it.
+// Append appends the encoded AAD, AADSize octets, to b.
 func (a *AAD) Append(b []byte) []byte {
 	b = append(b, 'R', 'M', 'A', 'D', 1, uint8(a.Op), a.Dir, a.Suite)
 	b = binary.BigEndian.AppendUint64(b, a.Region)

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 )
 
-// The sides of a connection: its Owner in a [Binding] is the side that owns the region, Dir the
+// The sides of a connection. In a [Binding], Owner is the side that owns the region, and Dir the
 // side that sends.
 const (
 	Initiator uint8 = 1 // the side that sent the Request of MPA
@@ -21,14 +21,14 @@ const (
 	SuiteAES256 uint8 = 2 // AES-256-GCM
 )
 
-// ErrNoSecret is the error of a connection from which no key can be made.
+// ErrNoSecret is the error of a connection from which no key can be derived.
 var ErrNoSecret = errors.New("regionkey: the connection has no secret of its own")
 
-// An Exporter makes key material that only the two sides of an authenticated connection have,
-// as QP.Export does.
+// An Exporter derives key material that only the two sides of an authenticated connection have,
+// like QP.Export.
 type Exporter func(label string, context []byte, n int) ([]byte, error)
 
-// export asks for a key. A nil Exporter is a connection without authentication.
+// export derives a key. A nil Exporter stands for a connection without authentication.
 func (x Exporter) export(label string, context []byte) (k Key, err error) {
 	if x == nil {
 		return k, ErrNoSecret
@@ -43,11 +43,11 @@ func (x Exporter) export(label string, context []byte) (k Key, err error) {
 	return k, nil
 }
 
-// BindingSecret is what binds keys to a connection: [Binding].Secret. Without an authenticated
-// set-up there is none.
+// BindingSecret returns the secret that binds keys to a connection: [Binding].Secret. It fails
+// without an authenticated set-up.
 func BindingSecret(x Exporter) (Key, error) { return x.export(labelBinding, nil) }
 
-// A Binding is all that a traffic key depends on besides the key of the client. It prints
+// A Binding is everything besides the client's key that a traffic key depends on. It prints
 // without its secret.
 type Binding struct {
 	Secret     Key // of the connection: see BindingSecret
@@ -58,14 +58,14 @@ type Binding struct {
 // Format prints the Binding without its secret, whatever the verb.
 func (b Binding) Format(s fmt.State, _ rune) { fmt.Fprint(s, b.text()) }
 
-// LogValue is for package slog.
+// LogValue returns the Binding without its secret, for package slog.
 func (b Binding) LogValue() slog.Value { return slog.StringValue(b.text()) }
 
 func (b *Binding) text() string {
 	return fmt.Sprintf("regionkey.Binding of owner %d, direction %d, suite %d", b.Owner, b.Dir, b.Suite)
 }
 
-// keySize is how long the keys of the suite are.
+// keySize returns the key length of the suite.
 func (b *Binding) keySize() (int, error) {
 	if !isSide(b.Owner) || !isSide(b.Dir) {
 		return 0, fmt.Errorf("regionkey: owner %d and direction %d, which are Initiator or Responder", b.Owner, b.Dir)
@@ -82,7 +82,7 @@ func (b *Binding) keySize() (int, error) {
 
 func isSide(s uint8) bool { return s == Initiator || s == Responder }
 
-// trafficKey makes the key of a Sealer.
+// trafficKey derives the key of a Sealer.
 func (b *Binding) trafficKey(client *Key) ([]byte, error) {
 	n, err := b.keySize()
 	if err != nil {
@@ -94,8 +94,8 @@ func (b *Binding) trafficKey(client *Key) ([]byte, error) {
 	return expand(client, info, n), nil
 }
 
-// Traffic makes the Sealer of one direction of a connection from the key of the client, on both
-// sides.
+// Traffic derives the Sealer of one direction of a connection from the client's key. Both sides
+// call it.
 func Traffic(client *Key, b *Binding) (*Sealer, error) {
 	key, err := b.trafficKey(client)
 	if err != nil {
@@ -108,7 +108,7 @@ func Traffic(client *Key, b *Binding) (*Sealer, error) {
 	return &Sealer{a}, nil
 }
 
-// NewControl makes what seals the messages that one side of a connection sends.
+// NewControl returns the Control that seals the messages of one side of a connection.
 func NewControl(x Exporter, dir uint8) (*Control, error) {
 	if !isSide(dir) {
 		return nil, fmt.Errorf("regionkey: direction %d, which is Initiator or Responder", dir)
@@ -124,7 +124,7 @@ func NewControl(x Exporter, dir uint8) (*Control, error) {
 	return &Control{a}, nil
 }
 
-// newAEAD makes AES-GCM of a key, which it overwrites.
+// newAEAD returns AES-GCM with the key, which it overwrites.
 func newAEAD(key []byte) (cipher.AEAD, error) {
 	defer clear(key)
 	block, err := aes.NewCipher(key)

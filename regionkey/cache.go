@@ -9,18 +9,18 @@ import (
 // DefaultCache is how many Sealers a Cache holds by default.
 const DefaultCache = 4096
 
-// A CacheKey names a Sealer. A side that is client and server of one connection has two for
-// the same region, operation and direction, so that the owner is a part of it.
+// A CacheKey identifies a Sealer. A side that is both client and server of a connection has two
+// Sealers for the same region, operation and direction; the owner distinguishes them.
 type CacheKey struct {
-	Conn       uint64 // a number of the connection
+	Conn       uint64 // the number of the connection
 	Region     uint64
 	Epoch      Epoch
 	Op         OpType
 	Owner, Dir uint8
 }
 
-// A Cache holds Sealers, so that they need not be made for each operation, and forgets the least
-// recently used one. It has no part in what they seal: numbers are those of the connection.
+// A Cache holds Sealers, so that they need not be derived for each operation, and evicts the least
+// recently used one. It does not affect the nonces, which count per connection.
 type Cache struct {
 	sealers          *lru.Map[CacheKey, *Sealer]
 	byRegion, byConn index
@@ -46,7 +46,7 @@ func (x index) remove(number uint64, k CacheKey) {
 	}
 }
 
-// NewCache returns a Cache of at most so many Sealers; 0: DefaultCache.
+// NewCache returns a Cache of at most that many Sealers; 0: DefaultCache.
 func NewCache(most int) *Cache {
 	if most <= 0 {
 		most = DefaultCache
@@ -57,10 +57,10 @@ func NewCache(most int) *Cache {
 // Format prints how many Sealers there are, whatever the verb.
 func (c *Cache) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "regionkey.Cache of %d", c.Len()) }
 
-// Len is how many Sealers there are.
+// Len returns the number of Sealers.
 func (c *Cache) Len() int { return c.sealers.Len() }
 
-// Get finds a Sealer; nil: it has to be made.
+// Get returns a Sealer; nil: it must be derived.
 func (c *Cache) Get(k CacheKey) *Sealer {
 	s, _ := c.sealers.Get(k)
 	return s
@@ -83,8 +83,8 @@ func (c *Cache) drop(k CacheKey) {
 	c.byConn.remove(k.Conn, k)
 }
 
-// DropBefore forgets the Sealers of a region that are of an epoch before the oldest one that is
-// good, see Ring.Expire. It costs the more the more of this region there are.
+// DropBefore removes the Sealers of a region for epochs before oldest, the oldest valid one: see
+// Ring.Expire. Its cost is proportional to the number of Sealers of the region.
 func (c *Cache) DropBefore(region uint64, oldest Epoch) {
 	for k := range c.byRegion[region] {
 		if k.Epoch < oldest {
@@ -93,14 +93,14 @@ func (c *Cache) DropBefore(region uint64, oldest Epoch) {
 	}
 }
 
-// DropRegion forgets the Sealers of a region.
+// DropRegion removes the Sealers of a region.
 func (c *Cache) DropRegion(region uint64) {
 	for k := range c.byRegion[region] {
 		c.drop(k)
 	}
 }
 
-// DropConn forgets the Sealers of a connection that has ended.
+// DropConn removes the Sealers of a connection that has ended.
 func (c *Cache) DropConn(conn uint64) {
 	for k := range c.byConn[conn] {
 		c.drop(k)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// requireIndexed demands that the indexes of the Cache are of what is in it.
+// requireIndexed requires that the indexes of the Cache match its contents.
 func requireIndexed(t *testing.T, c *Cache) {
 	t.Helper()
 	inRegions, inConns := 0, 0
@@ -87,7 +87,7 @@ func TestKEY_19_WhatIsDropped(t *testing.T) {
 	require.Equal(t, 1, c.Len())
 	require.NotNil(t, c.Get(key(1, 3, 2)))
 
-	// Each field tells Sealers apart.
+	// Each field distinguishes Sealers.
 	c = NewCache(100)
 	all := []CacheKey{{1, 1, 1, Read, 1, 1}, {2, 1, 1, Read, 1, 1}, {1, 2, 1, Read, 1, 1}, {1, 1, 2, Read, 1, 1}, {1, 1, 1, Write, 1, 1}, {1, 1, 1, Read, 2, 1}, {1, 1, 1, Read, 1, 2}}
 	for _, k := range all {
@@ -96,7 +96,7 @@ func TestKEY_19_WhatIsDropped(t *testing.T) {
 	}
 	require.Equal(t, len(all), c.Len())
 
-	// A Sealer that is replaced costs no other one its place.
+	// A Sealer that is replaced evicts no other one.
 	c = NewCache(2)
 	c.Put(all[0], new(Sealer))
 	c.Put(all[1], new(Sealer))
@@ -106,7 +106,7 @@ func TestKEY_19_WhatIsDropped(t *testing.T) {
 	require.Same(t, s, c.Get(all[1]))
 }
 
-// TestDropConnCostsWhatTheConnectionHas: others may have any number of Sealers, for a server of many clients.
+// TestDropConnCostsWhatTheConnectionHas: others may have any number of Sealers, on a server of many clients.
 func TestDropConnCostsWhatTheConnectionHas(t *testing.T) {
 	const conns = 20_000
 	c, s := NewCache(conns), new(Sealer)
@@ -127,7 +127,7 @@ func TestDropConnCostsWhatTheConnectionHas(t *testing.T) {
 	require.Equal(t, 1, c.Len())
 }
 
-// TestKEY_19_EvictionCostsTimeOnly: a Sealer that is made again opens what the one before it has
+// TestKEY_19_EvictionCostsTimeOnly: a Sealer that is derived again opens what the previous one has
 // sealed.
 func TestKEY_19_EvictionCostsTimeOnly(t *testing.T) {
 	s := newScene(t)

@@ -8,11 +8,11 @@ import (
 // counterEnd is the number at which a connection ends.
 const counterEnd = 1 << 48
 
-// ErrExhausted is the error of a connection that has sealed too often. It has to be closed.
+// ErrExhausted is the error of a connection that has sealed too often. The caller must close the connection.
 var ErrExhausted = errors.New("regionkey: the numbers of the connection are used up")
 
-// A Counter numbers what one side of a connection seals, whatever the keys. The zero value
-// begins with 0. It must not be copied, nor set back as long as the connection exists.
+// A Counter numbers everything that one side of a connection seals, across all keys. The zero value
+// begins with 0. It must not be copied, nor reset while the connection exists.
 type Counter struct{ next atomic.Uint64 }
 
 // Next returns a number that it has not returned before.
@@ -24,8 +24,8 @@ func (c *Counter) Next() (uint64, error) {
 	return n, nil
 }
 
-// Skip passes over the next n numbers, or over all that are left if they are fewer. Nothing is sealed
-// with them then.
+// Skip skips the next n numbers, or all remaining ones if there are fewer. Nothing is sealed with
+// them.
 func (c *Counter) Skip(n uint64) {
 	for {
 		at := c.next.Load()

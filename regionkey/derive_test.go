@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inputs are all that a traffic key is made of.
+// inputs are all inputs of a traffic key.
 type inputs struct {
 	secret     []byte
 	region     uint64
@@ -42,7 +42,7 @@ func TestKEY_2_EachInputChangesTheKey(t *testing.T) {
 	seen := map[string]string{string(traffic): "as it was"}
 	for _, c := range []struct {
 		name       string
-		connection bool // it changes the traffic key alone
+		connection bool // it changes only the traffic key
 		change     func(*inputs)
 	}{
 		{"secret", false, func(in *inputs) { in.secret = octets(2, 32) }},
@@ -97,8 +97,8 @@ func TestKEY_3_SecretsOfRegions(t *testing.T) {
 	require.Equal(t, extract(octets(3, 32)), c.current.prk)
 }
 
-// TestKEY_5_KeysAreOfAnIdentity: what Derive takes is the identity and the instance, so that they
-// are all that the key of a client can depend on.
+// TestKEY_5_KeysAreOfAnIdentity: Derive takes the identity and the instance, so the key of a client can
+// depend on nothing else.
 func TestKEY_5_KeysAreOfAnIdentity(t *testing.T) {
 	s := newScene(t)
 	first := s.key(t, Read)
@@ -147,8 +147,8 @@ func TestKEY_6_NoKeysWithoutAnAuthenticatedConnection(t *testing.T) {
 	require.ErrorContains(t, err, "direction 0")
 }
 
-// TestKEY_10_AnotherConnectionHasOtherKeys: all that a process held before is there again, but
-// the secret of the connection is a new one.
+// TestKEY_10_AnotherConnectionHasOtherKeys: everything that a process held before is there again, but
+// the secret of the connection is new.
 func TestKEY_10_AnotherConnectionHasOtherKeys(t *testing.T) {
 	s := newScene(t)
 	before := s.sealer(t, Read, Responder, SuiteAES128)
@@ -165,7 +165,7 @@ func TestKEY_10_AnotherConnectionHasOtherKeys(t *testing.T) {
 	require.ErrorIs(t, err, ErrOpen)
 }
 
-// TestKEY_1_ControlKeysDifferByDirection: a message is not good for its sender.
+// TestKEY_1_ControlKeysDifferByDirection: a message is not valid for its sender.
 func TestKEY_1_ControlKeysDifferByDirection(t *testing.T) {
 	s := newScene(t)
 	message := s.control(t, Initiator).Seal(nil, nil, 0, nil)

@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/regionkey"
 )
 
-// The server derives a key for a client, and a rotation makes it worthless.
+// The server derives a key for a client, and a rotation makes the key worthless.
 func ExampleRing() {
 	ring, err := regionkey.NewRing(7, nil)
 	if err != nil {

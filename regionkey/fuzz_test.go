@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzOpen opens blobs of an attacker that has seen one that is right.
+// FuzzOpen opens blobs of an attacker that has seen a valid one.
 func FuzzOpen(f *testing.F) {
 	s := newScene(f)
 	sealer, control := s.sealer(f, Read, Responder, SuiteAES128), s.control(f, Responder)

@@ -16,7 +16,7 @@ var (
 	octets = octettest.Counting
 )
 
-// epochStart is when all tests begin.
+// epochStart is the time at which all tests begin.
 var epochStart = time.Unix(1700000000, 0)
 
 func keyOf(t testing.TB, s string) Key {
@@ -24,7 +24,7 @@ func keyOf(t testing.TB, s string) Key {
 	return Key(unhex(s))
 }
 
-// exporterOf exports as package cm does on a connection with that secret.
+// exporterOf exports like package cm on a connection with that secret.
 func exporterOf(secret []byte) Exporter {
 	return func(label string, context []byte, n int) ([]byte, error) {
 		sum := sha256.Sum256(context)
@@ -34,7 +34,7 @@ func exporterOf(secret []byte) Exporter {
 	}
 }
 
-// A scene is what the vectors are about: the initiator is the client, the responder the server.
+// A scene is the setting of the vectors: the initiator is the client, the responder the server.
 type scene struct {
 	region   uint64
 	ring     *Ring
@@ -64,7 +64,7 @@ func newScene(t testing.TB) *scene {
 	return s
 }
 
-// key is the key of the client in the current epoch.
+// key returns the key of the client in the current epoch.
 func (s *scene) key(t testing.TB, op OpType) Key {
 	t.Helper()
 	k, err := s.ring.Derive(epochStart, s.ring.Current(), s.peer, s.instance, op)
@@ -91,7 +91,7 @@ func (s *scene) control(t testing.TB, dir uint8) *Control {
 	return c
 }
 
-// readAAD is that of the read of the vectors.
+// readAAD returns the AAD of the read in the vectors.
 func (s *scene) readAAD() *AAD {
 	return &AAD{
 		Op: Read, Dir: Responder, Suite: SuiteAES128, Region: s.region, Epoch: s.ring.Current(),

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 )
 
-// Labels of the derivations. What is derived with HKDF-Expand has a zero octet behind its label.
+// Labels of the derivations. For HKDF-Expand in this package, a zero octet follows the label.
 const (
 	labelRegion  = "iwarp rma kr v1"
 	labelDerived = "iwarp rma kd v1\x00"
@@ -40,48 +40,48 @@ func (t OpType) String() string {
 	}
 }
 
-// A Key is a secret of 32 octets: what a client needs for one kind of operation on one region.
-// It prints without them.
+// A Key is a secret of 32 octets that a client needs for one kind of operation on one region. It
+// prints without the octets.
 type Key [32]byte
 
-// Format prints that it is a Key, whatever the verb.
+// Format prints the name of the type, whatever the verb.
 func (Key) Format(s fmt.State, _ rune) { fmt.Fprint(s, "regionkey.Key") }
 
-// LogValue is for package slog.
+// LogValue returns the name of the type, for package slog.
 func (Key) LogValue() slog.Value { return slog.StringValue("regionkey.Key") }
 
-// MarshalText is for what writes structures out, as the handlers of package slog do.
+// MarshalText returns the name of the type, for encoders of structures, as in handlers of package slog.
 func (Key) MarshalText() ([]byte, error) { return []byte("regionkey.Key"), nil }
 
 // Wipe overwrites the Key.
 func (k *Key) Wipe() { clear(k[:]) }
 
-// take makes a Key of octets that were derived, which it overwrites.
+// take makes a Key from derived octets, which it overwrites.
 func take(b []byte) (k Key) {
 	copy(k[:], b)
 	clear(b)
 	return k
 }
 
-// extract makes a key of the secret of a region.
+// extract derives a key from the secret of a region.
 func extract(secret []byte) Key {
 	b, err := hkdf.Extract(sha256.New, secret, []byte(labelRegion))
 	if err != nil {
-		panic(err) // only for secrets shorter than those of a Ring
+		panic(err) // only for secrets shorter than a Ring allows
 	}
 	return take(b)
 }
 
-// expand derives n octets from a key, which are at most 32.
+// expand derives n octets, at most 32, from a key.
 func expand(from *Key, info []byte, n int) []byte {
 	b, err := hkdf.Expand(sha256.New, from[:], string(info), n)
 	if err != nil {
-		panic(err) // only for more octets than are ever wanted
+		panic(err) // only for more octets than any caller requests
 	}
 	return b
 }
 
-// derivedInfo is all that a client's key depends on besides the key of the region.
+// derivedInfo returns everything besides the region's key that a client's key depends on.
 func derivedInfo(region uint64, e Epoch, peer [32]byte, instance [16]byte, op OpType) []byte {
 	b := append(make([]byte, 0, 96), labelDerived...)
 	b = binary.BigEndian.AppendUint64(b, region)

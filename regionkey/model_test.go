@@ -22,15 +22,15 @@ const (
 	useUsageBits   = 2
 )
 
-// A ledger has each use of each key.
+// A ledger records each use of each key.
 type ledger struct {
 	mu   sync.Mutex
 	keys map[string]uint64 // numbers of keys, by their octets
 	uses []use
-	odd  int // nonces of no usage
+	odd  int // nonces without a known usage
 }
 
-// record notes a use. It is called by any goroutine.
+// record notes a use. Any goroutine may call it.
 func (l *ledger) record(key uint64, n []byte) {
 	ctr := binary.BigEndian.Uint64(n[4:])
 	l.mu.Lock()
@@ -42,7 +42,7 @@ func (l *ledger) record(key uint64, n []byte) {
 	l.uses = append(l.uses, use(key<<(useCounterBits+useUsageBits)|uint64(n[0])<<useCounterBits|ctr))
 }
 
-// repeats counts the pairs that are there more than once.
+// repeats counts the pairs that occur more than once.
 func (l *ledger) repeats() int {
 	slices.Sort(l.uses)
 	n := 0
@@ -54,7 +54,7 @@ func (l *ledger) repeats() int {
 	return n
 }
 
-// A recorder is the AEAD of a key that is in the ledger.
+// A recorder is an AEAD that records the uses of its key in the ledger.
 type recorder struct {
 	cipher.AEAD
 	ledger *ledger
@@ -66,7 +66,7 @@ func (r *recorder) Seal(dst, nonce, plain, aad []byte) []byte {
 	return r.AEAD.Seal(dst, nonce, plain, aad)
 }
 
-// recorded is an AEAD that records what it seals.
+// recorded returns an AEAD that records what it seals.
 func (l *ledger) recorded(a cipher.AEAD, key []byte) cipher.AEAD {
 	n, ok := l.keys[string(key)]
 	if !ok {
@@ -78,8 +78,8 @@ func (l *ledger) recorded(a cipher.AEAD, key []byte) cipher.AEAD {
 
 const modelRegions = 3
 
-// A party is one side of the connection of the model: server of its regions, and client of the
-// other party's, which have the same IDs, and at the beginning the same secrets.
+// A party is one side of the model's connection: the server of its own regions, and the client of the
+// other party's regions, which have the same IDs and, at the beginning, the same secrets.
 type party struct {
 	side     uint8
 	rings    [modelRegions]*Ring
@@ -91,7 +91,7 @@ type party struct {
 	instance [16]byte
 }
 
-// A model is two parties whose connection comes and goes.
+// A model is two parties whose connection is made again and again.
 type model struct {
 	t       *testing.T
 	rnd     *rand.Rand
@@ -117,14 +117,14 @@ func newModel(t *testing.T, seed uint64) *model {
 	return m
 }
 
-// ring is a region as it begins, with the secret that it had the last time.
+// ring returns a new region, with the secret that it had the last time.
 func (m *model) ring(id uint64) *Ring {
 	r, err := NewRing(id, octets(1, 32))
 	require.NoError(m.t, err)
 	return r
 }
 
-// reconnect begins a connection: its secret is new, and the numbers begin again.
+// reconnect begins a connection with a new secret, and numbers from 0.
 func (m *model) reconnect() {
 	var s [32]byte
 	for i := range s {
@@ -148,7 +148,7 @@ func (m *model) reconnect() {
 	}
 }
 
-// derive makes the Sealer of an operation on a region of its owner.
+// derive derives the Sealer of an operation on a region of its owner.
 func (m *model) derive(owner, client *party, region uint64, e Epoch, op OpType, dir uint8) (*Sealer, error) {
 	k, err := owner.rings[region].Derive(m.now, e, [32]byte{client.side}, client.instance, op)
 	if err != nil {
@@ -163,7 +163,7 @@ func (m *model) derive(owner, client *party, region uint64, e Epoch, op OpType, 
 	return s, nil
 }
 
-// sealer is one that p has, from its cache or made anew: both parties make theirs.
+// sealer returns a Sealer of p, from its cache or a new one: each party derives its own.
 func (m *model) sealer(p, owner, client *party, region uint64, e Epoch, op OpType, dir uint8) *Sealer {
 	k := CacheKey{m.conn, region, e, op, owner.side, dir}
 	if s := p.cache.Get(k); s != nil && m.rnd.IntN(8) > 0 {
@@ -184,7 +184,7 @@ func (m *model) next(c *Counter) uint64 {
 // send seals a message without a body of its own.
 func (m *model) send(p *party) { p.control.Seal(nil, nil, m.next(&p.ctl), nil) }
 
-// operate does one operation: a request with a proof, data, and the messages around them.
+// operate performs one operation: a request with a proof, data, and the messages around them.
 func (m *model) operate() {
 	owner, client := m.parties[0], m.parties[1]
 	if m.rnd.IntN(2) == 0 {
@@ -200,7 +200,7 @@ func (m *model) operate() {
 	m.sealer(client, owner, client, region, e, op, client.side).Tag(nil, ctr, nil)
 	client.control.Seal(nil, nil, ctr, nil)
 	if op != Read {
-		m.send(owner) // the answer, or what asks for the data
+		m.send(owner) // the answer, or the request for the data
 	}
 	if op == Manage {
 		return
@@ -213,7 +213,7 @@ func (m *model) operate() {
 	m.send(from)
 }
 
-// transfer seals data, in a few goroutines at once sometimes, and opens it on the other side.
+// transfer seals data, sometimes in several goroutines at once, and opens it on the other side.
 func (m *model) transfer(from *party, s, peer *Sealer) {
 	workers, each := 1, 1
 	if m.rnd.IntN(20) == 0 {
@@ -248,7 +248,7 @@ func (m *model) step() {
 	switch n := m.rnd.IntN(1000); {
 	case n < 5:
 		m.reconnect()
-	case n < 7: // the process begins again with a state that it had
+	case n < 7: // the process restarts with an earlier state
 		for i, r := range p.saved {
 			p.rings[i] = new(*r)
 		}
@@ -275,9 +275,8 @@ func (m *model) step() {
 	}
 }
 
-// TestKEY_7_8_10_NoKeyIsUsedTwiceWithANonce lets two parties connect, change keys, forget and
-// make them again, restart, and seal in parallel. IWARP_KEY_SEALS says how many uses of keys
-// there are to be.
+// TestKEY_7_8_10_NoKeyIsUsedTwiceWithANonce lets two parties connect, change keys, drop and derive
+// them again, restart, and seal in parallel. IWARP_KEY_SEALS sets the number of uses of keys.
 func TestKEY_7_8_10_NoKeyIsUsedTwiceWithANonce(t *testing.T) {
 	seals := 50_000
 	if s := os.Getenv("IWARP_KEY_SEALS"); s != "" {
@@ -295,7 +294,7 @@ func TestKEY_7_8_10_NoKeyIsUsedTwiceWithANonce(t *testing.T) {
 	t.Logf("%d uses of %d keys on %d connections, %d blobs opened", len(m.ledger.uses), len(m.ledger.keys), m.conn, m.opened)
 }
 
-// TestKEY_7_TheModelNoticesRepeats: it would be worth nothing otherwise.
+// TestKEY_7_TheModelNoticesRepeats: otherwise it would prove nothing.
 func TestKEY_7_TheModelNoticesRepeats(t *testing.T) {
 	for name, slip := range map[string]func(*model){
 		"data is counted anew":           func(m *model) { m.parties[0].data.next.Store(0) },
@@ -335,7 +334,7 @@ func TestKEY_7_CounterGivesEachNumberOnce(t *testing.T) {
 	}
 }
 
-// TestKEY_8_CountersAreOfTheConnection: keys that are made again go on with the numbers.
+// TestKEY_8_CountersAreOfTheConnection: keys that are derived again continue the numbers.
 func TestKEY_8_CountersAreOfTheConnection(t *testing.T) {
 	m := newModel(t, 3)
 	owner, client := m.parties[1], m.parties[0]

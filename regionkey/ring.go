@@ -18,7 +18,7 @@ const (
 const DefaultMaxGrace = time.Minute
 
 var (
-	// ErrStale is the error of an epoch whose key is not good any more, or never was.
+	// ErrStale is the error of an epoch whose key is not valid any more, or never was.
 	ErrStale = errors.New("regionkey: the epoch is not good")
 	// ErrEpoch is the error of a Rekey to an epoch that is not the next one.
 	ErrEpoch = errors.New("regionkey: not the next epoch")
@@ -26,10 +26,10 @@ var (
 	ErrClosed = errors.New("regionkey: the ring is closed")
 )
 
-// An Epoch numbers the keys that a region has one after the other. The first one is 1.
+// An Epoch is the number of a region's key. The first is 1, and each new key has the next number.
 type Epoch uint32
 
-// next is the epoch that follows. There is none behind the last one, since epochs do not come
+// next returns the epoch that follows. None follows the last one, because epochs are never used
 // again.
 func (e Epoch) next() (Epoch, error) {
 	if e == math.MaxUint32 {
@@ -38,27 +38,27 @@ func (e Epoch) next() (Epoch, error) {
 	return e + 1, nil
 }
 
-// A Ring holds the keys of one region: the current one, and the one before it, which is good as
-// long as its grace lasts. It prints without them.
+// A Ring holds the keys of one region: the current key, and the previous one until its grace ends.
+// It prints without them.
 type Ring struct {
 	// MaxGrace is the longest grace; 0: DefaultMaxGrace.
 	MaxGrace time.Duration
 
 	region   uint64
 	current  epochKey
-	previous epochKey  // as long as its grace lasts; epoch 0: there is none
+	previous epochKey  // until its grace ends; epoch 0: there is none
 	graceEnd time.Time // of previous; zero: there is none
 	closed   bool
 }
 
-// An epochKey is what the keys of clients are derived from.
+// An epochKey is the key from which the keys of clients are derived.
 type epochKey struct {
 	epoch Epoch
 	prk   Key
 }
 
-// NewRing returns the Ring of the region with that ID, in epoch 1. The secret has MinSecret to
-// MaxSecret octets and is not retained; nil: 32 random ones.
+// NewRing returns the Ring of the region with that ID, in epoch 1. The secret is MinSecret to
+// MaxSecret octets long and is not retained; nil: 32 random octets.
 func NewRing(id uint64, secret []byte) (*Ring, error) {
 	k, err := newEpochKey(1, secret)
 	if err != nil {
@@ -79,17 +79,17 @@ func newEpochKey(e Epoch, secret []byte) (epochKey, error) {
 	return epochKey{epoch: e, prk: extract(secret)}, nil
 }
 
-// Format prints which region and epoch it is for, whatever the verb.
+// Format prints the region and the current epoch, whatever the verb.
 func (r Ring) Format(s fmt.State, _ rune) {
 	fmt.Fprintf(s, "regionkey.Ring of region %d, epoch %d", r.region, r.current.epoch)
 }
 
-// Current is the current epoch.
+// Current returns the current epoch.
 func (r *Ring) Current() Epoch { return r.current.epoch }
 
-// Rekey begins the next epoch, with a secret as for NewRing. The epoch before it is good for the
-// grace, 0: no longer; one that still had a grace from an earlier Rekey is not good any more.
-// After an error the Ring is as before.
+// Rekey begins the next epoch, with a secret as for NewRing. The previous epoch stays valid for the
+// grace (0: no longer). An epoch that still has a grace from an earlier Rekey becomes invalid.
+// After an error the Ring is unchanged.
 func (r *Ring) Rekey(now time.Time, secret []byte, grace time.Duration) (Epoch, error) {
 	next, err := r.current.epoch.next()
 	if err != nil {
@@ -101,8 +101,8 @@ func (r *Ring) Rekey(now time.Time, secret []byte, grace time.Duration) (Epoch, 
 	return next, nil
 }
 
-// RekeyTo is Rekey where the caller has said which epoch follows. If it is not that one the
-// error matches ErrEpoch.
+// RekeyTo is like Rekey, but the caller specifies the epoch. If to is not the next epoch, the error
+// matches ErrEpoch.
 func (r *Ring) RekeyTo(now time.Time, to Epoch, secret []byte, grace time.Duration) error {
 	next, err := r.current.epoch.next()
 	switch {
@@ -128,7 +128,7 @@ func (r *Ring) RekeyTo(now time.Time, to Epoch, secret []byte, grace time.Durati
 	return nil
 }
 
-// endGrace overwrites what is kept of the epoch before the current one.
+// endGrace overwrites the key of the previous epoch.
 func (r *Ring) endGrace() { r.previous, r.graceEnd = epochKey{}, time.Time{} }
 
 func (r *Ring) maxGrace() time.Duration {
@@ -138,19 +138,19 @@ func (r *Ring) maxGrace() time.Duration {
 	return r.MaxGrace
 }
 
-// Expire ends a grace that is over, and returns the oldest epoch that is good. What was derived
-// for older ones may be dropped.
+// Expire ends a grace that is over, and returns the oldest valid epoch. Keys derived for older
+// epochs may be dropped.
 func (r *Ring) Expire(now time.Time) Epoch {
 	if !now.Before(r.graceEnd) {
-		r.endGrace() // for good: a clock that goes back does not bring it back
+		r.endGrace() // for good, even if the clock goes back
 		return r.current.epoch
 	}
 	return r.previous.epoch
 }
 
-// Derive makes the key of one client for one kind of operation. The peer is the identity that
-// it was authenticated with, the instance is a number of its own. The error matches ErrStale if
-// the epoch is not good.
+// Derive derives the key of one client for one kind of operation. peer is the client's authenticated
+// identity, and instance a number that the client has chosen. The error matches ErrStale if the epoch
+// is not valid.
 func (r *Ring) Derive(now time.Time, e Epoch, peer [32]byte, instance [16]byte, op OpType) (Key, error) {
 	oldest := r.Expire(now)
 	switch {
@@ -171,7 +171,7 @@ func (r *Ring) derive(from *epochKey, peer [32]byte, instance [16]byte, op OpTyp
 	return take(expand(&from.prk, derivedInfo(r.region, from.epoch, peer, instance, op), len(Key{}))), nil
 }
 
-// Close overwrites the keys. Nothing is derived afterwards.
+// Close overwrites the keys. No key can be derived afterwards.
 func (r *Ring) Close() {
 	r.closed = true
 	r.current.prk.Wipe()

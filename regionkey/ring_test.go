@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// good tells which of the epochs 1 to 9 the Ring takes.
+// good returns which of the epochs 1 to 9 the Ring accepts.
 func good(t *testing.T, r *Ring, now time.Time) []Epoch {
 	t.Helper()
 	var all []Epoch
@@ -100,13 +100,13 @@ func TestKEY_17_NoGrace(t *testing.T) {
 	require.Equal(t, []Epoch{4}, good(t, s.ring, epochStart))
 	s.ring.Close()
 
-	// What was begun with the old key is finished with it.
+	// Operations that began with the old key finish with it.
 	plain, err := sealer.OpenInPlace(blob, 0, aad)
 	require.NoError(t, err)
 	require.Equal(t, []byte("data"), plain)
 }
 
-// TestKEY_20_EndedEpochsAreOverwritten: what its keys were derived from is not kept when an epoch is not good any more.
+// TestKEY_20_EndedEpochsAreOverwritten: the key of an epoch is overwritten when the epoch becomes invalid.
 func TestKEY_20_EndedEpochsAreOverwritten(t *testing.T) {
 	r := ringOf(t, 1, 2)
 	require.Equal(t, epochKey{}, r.previous, "it had no grace")

@@ -11,8 +11,8 @@ import (
 
 var suites = []uint8{SuiteAES128, SuiteAES256}
 
-// inPoison is a copy of b with a pattern around it, and a function that says whether the pattern
-// is there.
+// inPoison returns a copy of b with a pattern around it, and a function that reports whether the
+// pattern is unchanged.
 func inPoison(b []byte) (within []byte, whole func() bool) {
 	poison := bytes.Repeat([]byte{0xa5}, 64)
 	all := slices.Concat(poison, b, poison)
@@ -51,7 +51,7 @@ func TestKEY_12_14_SealAndOpen(t *testing.T) {
 				require.ErrorIs(t, peer.OpenTo(make([]byte, n-1), blob[6:], 9, aad), ErrOpen)
 			}
 		}
-		// In the place of the data itself.
+		// In place, over the data itself.
 		all := append(octets(1, 100), make([]byte, TagSize)...)
 		blob := sealer.Seal(all[:0], all[:100], 9, aad)
 		require.Equal(t, &all[0], &blob[0])
@@ -61,8 +61,8 @@ func TestKEY_12_14_SealAndOpen(t *testing.T) {
 	}
 }
 
-// TestKEY_11_12_EachBit: a blob with any bit changed, in it, in what it is for or in its nonce,
-// is not opened, and what is beside the blob stays as it is.
+// TestKEY_11_12_EachBit: a blob with any bit changed, in itself, in its AAD or in its nonce, is not
+// opened, and the octets around the blob are unchanged.
 func TestKEY_11_12_EachBit(t *testing.T) {
 	s := newScene(t)
 	for _, suite := range suites {
@@ -143,7 +143,7 @@ func TestKEY_11_FieldsOfTheAAD(t *testing.T) {
 	}
 }
 
-// TestKEY_11_UsesOfAKeyAreSeparate: data, tags and messages are not good in place of each other.
+// TestKEY_11_UsesOfAKeyAreSeparate: data, tags and messages are not accepted in place of one another.
 func TestKEY_11_UsesOfAKeyAreSeparate(t *testing.T) {
 	s := newScene(t)
 	sealer := s.sealer(t, Write, Initiator, SuiteAES128)
@@ -168,7 +168,7 @@ func TestKEY_11_UsesOfAKeyAreSeparate(t *testing.T) {
 	}
 }
 
-// TestKEY_13_OpenToMayWriteToTheBuffer, but to nothing else.
+// TestKEY_13_OpenToMayWriteToTheBuffer: but to nothing else.
 func TestKEY_13_OpenToMayWriteToTheBuffer(t *testing.T) {
 	s := newScene(t)
 	sealer := s.sealer(t, Read, Responder, SuiteAES128)
@@ -211,7 +211,7 @@ func TestKEY_9_NumbersAreUsedUp(t *testing.T) {
 	_, err = sealer.OpenInPlace(last, n, nil)
 	require.NoError(t, err)
 
-	// Nothing with a larger number is opened, even if it was sealed like that.
+	// Nothing with a larger number is opened, even if it was sealed with it.
 	var beyond nonce
 	beyond.set(usageData, 1<<48)
 	blob := sealer.aead.Seal(nil, beyond[:], nil, nil)
@@ -228,7 +228,7 @@ func TestKEY_9_SkippedNumbersAreUsedUp(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, uint64(10), n)
 	for range 3 {
-		c.Skip(1<<64 - 5) // it must not begin anew
+		c.Skip(1<<64 - 5) // it must not wrap
 		_, err = c.Next()
 		require.ErrorIs(t, err, ErrExhausted)
 	}

@@ -97,7 +97,7 @@ func TestKEY_20_SecretsAreOverwritten(t *testing.T) {
 	k.Wipe()
 	require.Equal(t, none, k)
 
-	// What was exported is overwritten when it has been taken over.
+	// Exported octets are overwritten once they have been copied.
 	var exported [][]byte
 	x := func(_ string, _ []byte, n int) ([]byte, error) {
 		exported = append(exported, octets(1, n))

@@ -5,18 +5,18 @@ import (
 	"encoding/binary"
 )
 
-// A kind is a kind of attack. do sends what comes instead of a segment; it reports false if the attack is
-// not possible there, and nothing was sent.
+// A kind is a kind of attack. do sends something else instead of a segment; it reports false if the attack
+// is not possible there, and nothing was sent.
 type kind struct {
 	name   string
 	blob   bool // on a blob, not on a message
-	behind bool // what is attacked arrives first, as it was
-	spares bool // the connection goes on, and all operations but one
+	behind bool // the attacked segment arrives first, unchanged
+	spares bool // the connection survives, and all operations except one
 	below  bool // DDP or RDMAP may notice it
 	do     func(a *attacker, s segment) bool
 }
 
-// replace sends other octets in place of those of a segment.
+// replace sends other octets instead of the octets of a segment.
 func (a *attacker) replace(s segment, payload, by []byte) bool {
 	if by == nil || bytes.Equal(payload, by) {
 		return false
@@ -41,7 +41,7 @@ func (a *attacker) junk(n int) []byte {
 	return b
 }
 
-// spliced has some octets of another one.
+// spliced replaces some octets by octets of another message or blob.
 func (a *attacker) spliced(b, other []byte) []byte {
 	at := a.IntN(len(b))
 	b = bytes.Clone(b)
@@ -73,7 +73,7 @@ var messageKinds = []kind{
 	{name: "an old message behind", behind: true, below: true, do: func(a *attacker, s segment) bool {
 		a.line.send(s)
 		again := s.with(some(a, a.now.messages[s.dir]).b)
-		if a.IntN(4) > 0 { // without an STag, which would be invalid
+		if a.IntN(4) > 0 { // without the invalidation of an STag, which would be invalid already
 			again.b[1] = again.b[1]&0xf0 | opcodeSend
 			binary.BigEndian.PutUint32(again.b[2:], 0)
 		}
@@ -111,7 +111,7 @@ var messageKinds = []kind{
 	}},
 }
 
-// anySink is the STag of one, which may be dead.
+// anySink returns the STag of some sink, which may be dead.
 func (a *attacker) anySink() uint32 {
 	if p := some(a, a.now.blobs); p != nil && a.IntN(4) > 0 {
 		return p.tag
@@ -125,7 +125,7 @@ var blobKinds = []kind{
 		return a.replace(s, s.blob(), a.flipped(s.blob()))
 	}},
 	{name: "a blob cut", blob: true, spares: true, do: func(a *attacker, s segment) bool {
-		// What was in the sink before may have the same last octets, but not many.
+		// The previous contents of the sink may end in the same octets, but in only a few.
 		return a.replace(s, s.blob(), s.blob()[:a.IntN(len(s.blob())-7)])
 	}},
 	{name: "a blob longer", blob: true, below: true, do: func(a *attacker, s segment) bool {
@@ -182,7 +182,7 @@ var blobKinds = []kind{
 	}},
 }
 
-// otherBlob is the attack that puts the blob of another operation in the place of one.
+// otherBlob is the attack that replaces a blob by the blob of another operation.
 func otherBlob(what string, fits func(a *attacker, of, p blobOf) bool) kind {
 	return kind{name: "a blob of another " + what, blob: true, spares: true, do: func(a *attacker, s segment) bool {
 		return a.substitute(s, a.now.blobs, fits)
@@ -202,7 +202,7 @@ func (a *attacker) substitute(s segment, blobs []passed, fits func(a *attacker, 
 	return false
 }
 
-// otherSink is the STag of another operation, a live one if there is one.
+// otherSink returns the STag of another operation, preferably a live one.
 func (a *attacker) otherSink(s segment) uint32 {
 	for _, other := range a.now.latest {
 		if _, live := a.now.sinks[other]; live && other != s.sink() && other.dir == s.dir {

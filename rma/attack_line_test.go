@@ -15,7 +15,7 @@ const (
 	fromServer
 )
 
-// Where fields of segments are, and how long their headers are.
+// The offsets of fields in segments, and the lengths of the headers.
 const (
 	untaggedHeader = 18
 	taggedHeader   = 14
@@ -24,7 +24,7 @@ const (
 	opcodeSendInvalidate = 4
 )
 
-// A segment is a ULPDU on its way, or the end of its direction if it has no octets.
+// A segment is a ULPDU in transit, or the end of its direction if it is empty.
 type segment struct {
 	dir int
 	b   []byte
@@ -32,12 +32,12 @@ type segment struct {
 
 func (s *segment) tagged() bool { return s.b[0]&0x80 != 0 }
 
-// isSend reports whether it is of queue 0.
+// isSend reports whether the segment belongs to queue 0.
 func (s *segment) isSend() bool {
 	return !s.tagged() && len(s.b) >= untaggedHeader && binary.BigEndian.Uint32(s.b[6:]) == 0
 }
 
-// message is the message of this package in a Send; nil: there is none.
+// message returns the message of this package in a Send, or nil.
 func (s *segment) message() []byte {
 	if !s.isSend() || len(s.b) < untaggedHeader+24 {
 		return nil
@@ -49,7 +49,7 @@ func (s *segment) message() []byte {
 	return m
 }
 
-// blob is what a Write has; nil: it is none.
+// blob returns the payload of a Write, or nil.
 func (s *segment) blob() []byte {
 	if !s.tagged() || s.b[1]&0xf != 0 {
 		return nil
@@ -57,13 +57,13 @@ func (s *segment) blob() []byte {
 	return s.b[taggedHeader:]
 }
 
-// tag is the STag of a Write, or the one that a message invalidates.
+// tag returns the STag of a Write, or the STag that a message invalidates.
 func (s *segment) tag() uint32 { return binary.BigEndian.Uint32(s.b[2:]) }
 
-// sink is that of a Write, or of a message that invalidates it.
+// sink returns the sink of a Write, or the sink that a message invalidates.
 func (s *segment) sink() sink { return sink{s.dir, s.tag()} }
 
-// with is the segment with other octets behind its header.
+// with returns the segment with other octets after its header.
 func (s *segment) with(payload []byte) segment {
 	n := untaggedHeader
 	if s.tagged() {
@@ -72,34 +72,34 @@ func (s *segment) with(payload []byte) segment {
 	return segment{s.dir, append(append([]byte(nil), s.b[:n]...), payload...)}
 }
 
-// An end is one of a connection, as pipes and TCP have them.
+// An end is an end of a connection over a pipe or TCP.
 type end interface {
 	net.Conn
 	CloseWrite() error
 }
 
-// A line is a connection whose segments pass an attacker of type A2: it may change them, and frames and
+// A line is a connection whose segments pass an attacker of type A2: it may change them, and it frames and
 // numbers them anew. With steps they wait until next delivers them.
 type line struct {
-	passes func(segment) // what becomes of a segment; mu is held
+	passes func(segment) // handles each segment; mu is held
 
 	mu     sync.Mutex
 	steps  bool
-	ends   [2]end    // by the direction that is written to them
-	part   [2][]byte // of the frame that has begun
+	ends   [2]end    // by the direction that is written to the end
+	part   [2][]byte // of an incomplete frame
 	starts [2]bool   // the start-up frame has passed
 	queue  [2][]segment
-	sends  [2]uint32 // how many there were
+	sends  [2]uint32 // how many have passed
 }
 
-// A tap is the end of a line that a QP has.
+// A tap is the end of a line that a QP gets.
 type tap struct {
 	end
 	l   *line
 	dir int
 }
 
-// newLine makes a line of a connection. It returns what the QPs of the client and the server get.
+// newLine makes a line for a connection. It returns the ends for the QPs of the client and the server.
 func newLine(client, server net.Conn) (l *line, c, s net.Conn) {
 	l = &line{ends: [2]end{client.(end), server.(end)}}
 	return l, &tap{l.ends[0], l, fromClient}, &tap{l.ends[1], l, fromServer}
@@ -115,7 +115,7 @@ func (t *tap) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// CloseWrite comes behind what waits.
+// CloseWrite follows the segments that wait.
 func (t *tap) CloseWrite() error {
 	t.l.mu.Lock()
 	defer t.l.mu.Unlock()
@@ -126,7 +126,7 @@ func (t *tap) CloseWrite() error {
 	return t.end.CloseWrite()
 }
 
-// Close delivers what waits.
+// Close delivers the segments that wait.
 func (t *tap) Close() error {
 	t.l.mu.Lock()
 	defer t.l.mu.Unlock()
@@ -145,7 +145,7 @@ func (t *tap) Abort() error {
 	return t.end.Close()
 }
 
-// frame takes a frame out of what was written, if it is whole.
+// frame removes a complete frame, if there is one, from the octets that were written.
 func (l *line) frame(dir int) bool {
 	const startSize = 20
 	b := l.part[dir]
@@ -156,7 +156,7 @@ func (l *line) frame(dir int) bool {
 			return false
 		}
 		l.starts[dir] = true
-		_, _ = l.ends[dir].Write(b[:n]) // the peer may be gone
+		_, _ = l.ends[dir].Write(b[:n]) // the peer may have gone
 		l.part[dir] = b[n:]
 		return true
 	case l.starts[dir] && len(b) >= 2:
@@ -195,8 +195,8 @@ func (l *line) send(s segment) {
 	_, _ = l.ends[s.dir].Write(binary.LittleEndian.AppendUint32(f, crc32.Checksum(f, castagnoli)))
 }
 
-// next delivers what has waited longest in one of the directions, of which pick chooses one if both
-// have something. It reports false if there is nothing.
+// next delivers the segment that has waited longest in one of the directions; pick chooses the direction if
+// both have one. It reports false if there is none.
 func (l *line) next(pick func() int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
-// setting is what a variable of the environment says, or n.
+// setting returns the value of an environment variable, or n.
 func setting(t testing.TB, variable string, n int) int {
 	s := os.Getenv(variable)
 	if s == "" {
@@ -31,8 +31,8 @@ func setting(t testing.TB, variable string, n int) int {
 	return n
 }
 
-// tries is how often a random attacker tries: as often as the environment says, or n times; less
-// with -short and the race detector.
+// tries returns how many attacks a random attacker tries: the number from the environment, or n, or fewer
+// with -short or the race detector.
 func tries(t testing.TB, variable string, n int) int {
 	if testing.Short() || raceorder.Enabled {
 		n /= 20
@@ -40,14 +40,14 @@ func tries(t testing.TB, variable string, n int) int {
 	return setting(t, variable, n)
 }
 
-// seed is that of a random attacker. With the same one it tries the same, in virtual time.
+// seed returns the seed of a random attacker. With the same seed it tries the same attacks, in virtual time.
 func seed(t testing.TB) uint64 {
 	n := setting(t, "IWARP_RMA_SEED", 1)
 	t.Logf("IWARP_RMA_SEED=%d", n)
 	return uint64(n)
 }
 
-// What has become of an attack.
+// Results of an attack.
 const (
 	endedByTag     = "outer tag wrong"
 	endedByCounter = "not the next message"
@@ -61,7 +61,7 @@ const (
 	unnoticed      = "not noticed"
 )
 
-// outcome tells how a side that was attacked saw the end of the connection.
+// outcome returns how the attacked side saw the end of the connection.
 func outcome(err error) string {
 	var below *iwarp.TerminateError
 	switch {
@@ -81,14 +81,14 @@ func outcome(err error) string {
 	return unnoticed
 }
 
-// attacked goes through operations while the attacker tries something. It reports whether there was
+// attacked performs operations while the attacker tries an attack. It reports whether there was an
 // an opportunity.
 func (f *attackRun) attacked(k *kind, n int) bool {
 	f.Helper()
 	what := fmt.Sprintf("try %d, %s", n, k.name)
 	early := !k.blob && f.virtual() && f.IntN(10) == 0
 	if f.virtual() {
-		time.Sleep(time.Second) // so that there may be records again
+		time.Sleep(time.Second) // so that the limit allows records again
 	}
 	before := f.refusals.Load()
 	if !f.ready(k, early) {
@@ -115,11 +115,11 @@ func (f *attackRun) attacked(k *kind, n int) bool {
 	return true
 }
 
-// ready makes a connection if there is none, or if the attack is to be on its set-up. It reports
-// whether there is one now.
+// ready makes a connection if there is none, or if the attack is aimed at its set-up. It reports whether
+// there is one now.
 func (f *attackRun) ready(k *kind, early bool) bool {
 	f.Helper()
-	f.tries(nil, 0) // nothing yet
+	f.tries(nil, 0) // no attack yet
 	if f.client != nil && (early || !f.alive()) {
 		_, _ = f.close()
 	}
@@ -145,7 +145,7 @@ func (f *attackRun) rekeys() {
 	})
 }
 
-// wantDone wants honest operations to succeed.
+// wantDone requires honest operations to succeed.
 func (f *attackRun) wantDone(all []roundOp, what string) {
 	f.Helper()
 	if !f.virtual() { // the machine may be too busy
@@ -190,7 +190,7 @@ func (f *attackRun) finish(k *kind, all []roundOp, before uint64, what string) {
 	case f.wasLive():
 		how = overwritten
 	case f.expired > 0:
-		how = tooLate // in real time alone
+		how = tooLate // only in real time
 	}
 	_, _, typ := f.tried()
 	require.NotEqual(f, unnoticed, how, "%s, on %v: the client %v, the server %v", what, typ, client, server)
@@ -209,7 +209,7 @@ func (f *attackRun) finish(k *kind, all []roundOp, before uint64, what string) {
 	f.count(k, how)
 }
 
-// victim is the side that has to notice: fromClient is the client.
+// victim returns the side that must notice the attack: fromClient is the client.
 func (f *attackRun) victim() int {
 	_, dir, _ := f.tried()
 	return 1 - dir
@@ -224,8 +224,8 @@ func failures(all []roundOp) (n int) {
 	return n
 }
 
-// wantOneFailed wants the operation alone to have failed whose blob was attacked, and a record if that
-// was at the server.
+// wantOneFailed requires that only the operation whose blob was attacked has failed, and that the server has
+// a record if it was the victim.
 func (f *attackRun) wantOneFailed(all []roundOp, before uint64, what string) {
 	f.Helper()
 	require.Equal(f, 1, failures(all), "%s: one operation fails", what)
@@ -250,7 +250,7 @@ func (f *attackRun) count(k *kind, how string) {
 	f.counts[k.name][how]++
 }
 
-// report says what was tried and how it has ended.
+// report logs the attacks that were tried, and their results.
 func (f *attackRun) report(t testing.TB, took time.Duration) {
 	t.Helper()
 	var text strings.Builder
@@ -264,8 +264,8 @@ func (f *attackRun) report(t testing.TB, took time.Duration) {
 	t.Logf("%d attacks on %d connections in %v%s", total, f.connections, took.Round(time.Millisecond), &text)
 }
 
-// anyKind is one of the kinds: of those that end the connection the less often, for another one
-// takes longer.
+// anyKind returns a random kind. Kinds that end the connection are rarer, because a new connection takes
+// longer.
 func (f *attackRun) anyKind() *kind {
 	if f.IntN(10) == 0 {
 		return &messageKinds[f.IntN(len(messageKinds))]
@@ -277,10 +277,10 @@ func (f *attackRun) anyKind() *kind {
 	}
 }
 
-// attacks tries so many attacks.
+// attacks tries n attacks.
 func (f *attackRun) attacks(n int) {
 	for try, done := uint64(0), 0; done < n; try++ {
-		f.source.seed(f.seed, try) // how a connection has ended may depend on more than that
+		f.source.seed(f.seed, try) // the end of a connection may depend on more than the seed
 		if f.attacked(f.anyKind(), done) {
 			done++
 		}
@@ -294,8 +294,8 @@ func (f *attackRun) attacks(n int) {
 	require.NoError(f, f.server.cfg.PD.Close(), "nothing is left")
 }
 
-// TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnTheWire tries what an attacker of type A2 can do that computes
-// the checksums anew: no region, and no buffer of a client, ever has what it must not have.
+// TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnTheWire tries what an attacker of type A2 can do that recomputes
+// the checksums: neither a region nor a buffer of a client may ever get wrong contents.
 func TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnTheWire(t *testing.T) {
 	for name, both := range map[string]bool{"suite 1": false, "suite 2, both serve": true} {
 		t.Run(name, func(t *testing.T) {

@@ -23,19 +23,19 @@ import (
 
 const (
 	runRegions = 2
-	runSize    = 4096 // of a region
-	runPoison  = 4096 // of the octets on each side of it
-	runOps     = 3    // operations at the same time, each on a part of a region of its own
+	runSize    = 4096 // octets of a region
+	runPoison  = 4096 // octets of poison on each side of a region
+	runOps     = 3    // simultaneous operations, each on its own part of a region
 )
 
-// An attackRun has a random attacker between a client and a server, whose regions must have what a model
-// of them has.
+// An attackRun puts a random attacker between a client and a server, and compares the server's regions with a
+// model of them.
 type attackRun struct {
 	testing.TB
 	*attacker
 	seed    uint64
 	source  *lockedSource
-	network string // pipe, or tcp; in virtual time or not
+	network string // pipe in virtual time, or tcp in real time
 
 	rnics       [2]*iwarp.RNIC
 	cfg         ClientConfig
@@ -43,22 +43,22 @@ type attackRun struct {
 	serverAuth  *cm.Auth
 	server      *Server
 	regions     [runRegions]*Region
-	mems        [runRegions][]byte // with the octets around it
-	models      [runRegions][]byte // of the region alone
-	quiet       [runRegions][]byte // of the regions of the client, if it has some
+	mems        [runRegions][]byte // with the poison around each region
+	models      [runRegions][]byte // only the region
+	quiet       [runRegions][]byte // the regions of a client that serves too
 	served      chan error
 	client      *Client
 	portal      *Portal
 	handles     [runRegions]*Handle
 	connections int
-	expired     int                       // operations of this connection that have failed unattacked: what they sent may come later
-	counts      map[string]map[string]int // by kind and by what has become of it
+	expired     int                       // operations of this connection that failed without an attack: their data may still arrive
+	counts      map[string]map[string]int // by kind and by result
 	greeting    error                     // of NewClient
 	refusals    atomic.Uint64             // records of the server
 }
 
-// newAttackRun makes its server, and no connection yet. With both, the client serves regions of the same numbers, with the same keys,
-// which are not used.
+// newAttackRun makes the server, but no connection yet. With both, the client serves regions with the same numbers and keys, which
+// are not used.
 func newAttackRun(t testing.TB, network string, both bool, seed uint64) *attackRun {
 	source := &lockedSource{pcg: rand.NewPCG(seed, 0)}
 	f := &attackRun{TB: t, network: network, seed: seed, source: source, attacker: &attacker{Rand: rand.New(source)}, counts: make(map[string]map[string]int)}
@@ -72,7 +72,7 @@ func newAttackRun(t testing.TB, network string, both bool, seed uint64) *attackR
 		PD: pds[1], AES256: both, Depth: 2 * runOps, PullTimeout: 20 * time.Millisecond, Guard: 12 * time.Millisecond, Linger: 20 * time.Millisecond,
 		Dispatch: [2]time.Duration{-1, -1}, HelloTimeout: 50 * time.Millisecond, MaxFailures: 1 << 30,
 	}
-	if network != "pipe" { // other work on the machine takes its time
+	if network != "pipe" { // other work on the machine delays the test
 		f.cfg.OpTimeout, sc.PullTimeout, f.cfg.HelloTimeout, sc.HelloTimeout = 100*time.Millisecond, 60*time.Millisecond, 0, 0
 	}
 	sc.Logger = slog.New(refusals{&f.refusals})
@@ -91,7 +91,7 @@ func newAttackRun(t testing.TB, network string, both bool, seed uint64) *attackR
 	return f
 }
 
-// register makes a region of zeros, with other octets around it.
+// register makes a region of zeros, surrounded by poison.
 func (f *attackRun) register(s *Server, i int) ([]byte, *Region) {
 	mem := bytes.Repeat([]byte{0xa5}, runSize+2*runPoison)
 	own := mem[runPoison : runPoison+runSize : runPoison+runSize]
@@ -101,7 +101,7 @@ func (f *attackRun) register(s *Server, i int) ([]byte, *Region) {
 	return mem, r
 }
 
-// refusals is a slog.Handler that counts them.
+// refusals is a slog.Handler that counts records.
 type refusals struct{ n *atomic.Uint64 }
 
 func (refusals) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
@@ -109,7 +109,7 @@ func (r refusals) Handle(context.Context, slog.Record) error  { r.n.Add(1); retu
 func (r refusals) WithAttrs([]slog.Attr) slog.Handler         { return r }
 func (r refusals) WithGroup(string) slog.Handler              { return r }
 
-// virtual reports whether the test decides when something is delivered.
+// virtual reports whether the test decides when segments are delivered.
 func (f *attackRun) virtual() bool { return f.network == "pipe" }
 
 // ends makes a connection without QPs.
@@ -127,7 +127,7 @@ func (f *attackRun) ends() (client, server net.Conn) {
 	return client, server
 }
 
-// connects makes a connection, whose set-up the attacker leaves alone, and begins to serve.
+// connects makes a connection, whose set-up the attacker does not touch, and begins to serve.
 func (f *attackRun) connects() *iwarp.QP {
 	own := 0
 	if f.cfg.Server != nil {
@@ -168,7 +168,7 @@ func (f *attackRun) connects() *iwarp.QP {
 	return qp
 }
 
-// until lets things happen until a goroutine, which it starts, has ended.
+// until delivers segments until do, which runs in a new goroutine, has returned.
 func (f *attackRun) until(do func()) {
 	f.Helper()
 	if !f.virtual() {
@@ -191,7 +191,7 @@ func (f *attackRun) until(do func()) {
 	}
 }
 
-// greets makes the client and opens the regions. It reports whether that has succeeded.
+// greets makes the client and opens the regions. It reports whether that succeeded.
 func (f *attackRun) greets() (good bool) {
 	qp := f.connects()
 	f.until(func() {
@@ -226,10 +226,10 @@ type roundOp struct {
 	ended  bool
 }
 
-// lengths are those of operations: few, so that blobs have others of the same length.
+// lengths are the lengths of operations: few, so that other blobs have the same length.
 var lengths = []int{0, 16, 64, 64, 64, 200}
 
-// operate does some operations at the same time, and checks what has become of them.
+// operate performs some operations at the same time, and checks their results.
 func (f *attackRun) operate(n int) []roundOp {
 	f.Helper()
 	all := make([]roundOp, n)
@@ -303,7 +303,7 @@ func (f *attackRun) judge(all []roundOp, what string) {
 	}
 }
 
-// poison counts the octets around a region that are as they were.
+// poison counts the octets around a region that are unchanged.
 func poison(mem []byte) int {
 	return bytes.Count(mem[:runPoison], []byte{0xa5}) + bytes.Count(mem[runPoison+runSize:], []byte{0xa5})
 }
@@ -314,7 +314,7 @@ func uncertain(err error) bool {
 	return errors.As(err, &e) && !e.Outcome.NoEffect()
 }
 
-// close ends the connection, and wants nothing to be left of it. It returns how both sides saw the end.
+// close ends the connection, and requires that nothing is left of it. It returns how both sides saw the end.
 func (f *attackRun) close() (client, server error) {
 	f.Helper()
 	f.until(func() {
@@ -337,7 +337,7 @@ func (f *attackRun) close() (client, server error) {
 	return client, server
 }
 
-// alive reports whether the connection is there.
+// alive reports whether the connection still exists.
 func (f *attackRun) alive() bool {
 	if f.client == nil {
 		return false

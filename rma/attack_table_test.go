@@ -18,7 +18,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// sealedAs are what a blob may have been sealed for besides the operation that it comes in.
+// sealedAs are other operations for which a blob may have been sealed.
 var sealedAs = map[string]func(a *regionkey.AAD){
 	"another operation": func(a *regionkey.AAD) { a.OpID++ },
 	"another offset":    func(a *regionkey.AAD) { a.Offset += 16 },
@@ -31,7 +31,7 @@ var sealedAs = map[string]func(a *regionkey.AAD){
 	"another salt":      func(a *regionkey.AAD) { a.Salt[15]++ },
 }
 
-// TestRMA_15_KEY_11_12_ReadOfAnotherBlob fails, under the same key and number, and the buffer stays.
+// TestRMA_15_KEY_11_12_ReadOfAnotherBlob: the read fails, under the same key and number, and the buffer is unchanged.
 func TestRMA_15_KEY_11_12_ReadOfAnotherBlob(t *testing.T) {
 	for name, change := range sealedAs {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestRMA_15_KEY_11_12_ReadOfAnotherBlob(t *testing.T) {
 	}
 }
 
-// TestRMA_15_KEY_11_WriteOfAnotherBlob is refused, and the region stays.
+// TestRMA_15_KEY_11_WriteOfAnotherBlob: the write is refused, and the region is unchanged.
 func TestRMA_15_KEY_11_WriteOfAnotherBlob(t *testing.T) {
 	for name, change := range sealedAs {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestRMA_15_KEY_11_WriteOfAnotherBlob(t *testing.T) {
 	}
 }
 
-// wantRegion wants the region to begin with some octets, and to be zero behind them.
+// wantRegion requires the region to begin with some octets, followed by zeros.
 func (w *pair) wantRegion(want []byte) {
 	w.Helper()
 	w.mem.View(func(b []byte) {
@@ -88,8 +88,8 @@ func (w *pair) wantRegion(want []byte) {
 	})
 }
 
-// TestRMA_7_13_14_HopThreeAgain after the end of a write: its octets, its message, and a message that is
-// not an old one, but for the operation.
+// TestRMA_7_13_14_HopThreeAgain repeats a part of hop three after the end of a write: its message, a new message for
+// the same operation, or its octets.
 func TestRMA_7_13_14_HopThreeAgain(t *testing.T) {
 	for name, again := range map[string]func(r *raw, pull wire.Pull, data []byte){
 		"not the next message": func(r *raw, _ wire.Pull, data []byte) { r.sends(data) },
@@ -119,8 +119,8 @@ func TestRMA_7_13_14_HopThreeAgain(t *testing.T) {
 	}
 }
 
-// TestRMA_13_PlainAccessToARegion is not possible: no STag names its memory. Those that the server has
-// name memory that the peer has no right to.
+// TestRMA_13_PlainAccessToARegion: it is not possible, because no STag names the memory of a region. The STags of the
+// server name memory to which the peer has no right.
 func TestRMA_13_PlainAccessToARegion(t *testing.T) {
 	known := func(r *raw, c *conn) []stag.STag {
 		c.mu.Lock()
@@ -154,7 +154,7 @@ func TestRMA_13_PlainAccessToARegion(t *testing.T) {
 					<-r.qp.Done()
 					e := r.qp.Terminated()
 					require.NotNil(t, e)
-					if name != "any STag" { // it is valid, and the peer may not use it
+					if name != "any STag" { // it is valid, but the peer may not use it
 						want.Layer, want.Code = e.Layer, e.Code
 						require.NotZero(t, e.Code)
 					}
@@ -170,7 +170,7 @@ func TestRMA_13_PlainAccessToARegion(t *testing.T) {
 	}
 }
 
-// TestRMA_13_39_SinkOfAnotherConnection: a Write to it ends the connection that it comes on alone.
+// TestRMA_13_39_SinkOfAnotherConnection: a Write to it ends only the connection on which it arrives.
 func TestRMA_13_39_SinkOfAnotherConnection(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{})
@@ -191,7 +191,7 @@ func TestRMA_13_39_SinkOfAnotherConnection(t *testing.T) {
 	})
 }
 
-// TestRMA_16_ManyPeersPushAtOnce: what the server has asked for fits into its window at all times.
+// TestRMA_16_ManyPeersPushAtOnce: the octets that the server has requested fit into its window at all times.
 func TestRMA_16_ManyPeersPushAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const peers, window, each = 64, 3 * (4096 + 16), 4
@@ -235,8 +235,8 @@ func TestRMA_16_ManyPeersPushAtOnce(t *testing.T) {
 	})
 }
 
-// TestRMA_24_26_39_PeerThatNeverAnswers: its operations time out, and its part of the window is back
-// after Linger. Until then operations with other peers have the rest.
+// TestRMA_24_26_39_PeerThatNeverAnswers: its operations time out, and the window gets their octets back after
+// Linger. Until then operations with other peers use the rest.
 func TestRMA_24_26_39_PeerThatNeverAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		window := fixed(t, 3*(4096+16))
@@ -268,7 +268,7 @@ func TestRMA_24_26_39_PeerThatNeverAnswers(t *testing.T) {
 	})
 }
 
-// TestKEY_7_8_CacheOfOneSealer: keys that are made again and again never seal with a number twice.
+// TestKEY_7_8_CacheOfOneSealer: keys that are derived again and again never seal twice with the same number.
 func TestKEY_7_8_CacheOfOneSealer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newPair(t, plan{server: ServerConfig{CacheSize: 1}})

@@ -25,17 +25,17 @@ type blobOf struct {
 	dir         int
 }
 
-// A history is what has passed on one connection, the latest of it.
+// A history holds the latest messages and blobs of one connection.
 type history struct {
 	messages [2][]passed
 	blobs    []passed
 	requests map[uint64]blobOf // by operation
 	sinks    map[sink]blobOf   // that no message has invalidated
-	latest   []sink            // of them, in their order
+	latest   []sink            // keys of sinks, in order
 }
 
-// A sink is named by its STag and by the direction of the data that come to it: both sides choose STags
-// at random, and could choose the same.
+// A sink is identified by its STag and by the direction of its data: both sides choose STags at random, and could
+// choose the same one.
 type sink struct {
 	dir int
 	tag uint32
@@ -45,24 +45,24 @@ func newHistory() *history {
 	return &history{requests: make(map[uint64]blobOf), sinks: make(map[sink]blobOf)}
 }
 
-// An attacker knows everything that has passed, and no key. The goroutines of the QPs call it where
-// they send.
+// An attacker sees everything that passes, and knows no key. The goroutines of the QPs call it when they
+// send.
 type attacker struct {
 	*rand.Rand
 
-	mu   sync.Mutex // of what follows
+	mu   sync.Mutex // of the fields below
 	line *line
 	now  *history // of the connection
-	past *history // of the one before
+	past *history // of the previous connection
 
-	kind *kind // that it tries; nil: none
-	skip int   // of what it could attack
+	kind *kind // the attack to try; nil: none
+	skip int   // how many opportunities to skip
 	done bool
-	dir  int       // of what it has attacked
+	dir  int       // direction of the attacked segment
 	typ  wire.Type // 0: a blob
-	held *segment  // to come behind the next message
-	// again is the sink of an old Write that has come again, and live says that another operation was given
-	// it just then: the key of an STag has eight bits.
+	held *segment  // to be sent after the next message
+	// again is the sink of an old Write that was replayed, and live says that another operation had been given that
+	// STag again by then: the key of an STag has eight bits.
 	again sink
 	live  bool
 }
@@ -77,7 +77,7 @@ func (a *attacker) remember(list *[]passed, p passed) {
 	*list = append(*list, p)
 }
 
-// begins is a new connection.
+// begins starts a new connection.
 func (a *attacker) begins(l *line) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,28 +97,28 @@ func (a *attacker) tries(k *kind, skip int) {
 	a.again, a.live = sink{}, false
 }
 
-// rests makes it try nothing.
+// rests stops the attacks.
 func (a *attacker) rests() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.kind = nil
 }
 
-// tried tells whether it has attacked something, and what.
+// tried reports whether the attacker has attacked something, and what.
 func (a *attacker) tried() (done bool, dir int, typ wire.Type) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.done, a.dir, a.typ
 }
 
-// wasLive reports whether the STag of an old Write belonged to an operation again.
+// wasLive reports whether the STag of a replayed Write belonged to an operation again.
 func (a *attacker) wasLive() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.live
 }
 
-// hasTried reports whether it has attacked something.
+// hasTried reports whether the attacker has attacked something.
 func (a *attacker) hasTried() bool {
 	done, _, _ := a.tried()
 	return done
@@ -142,7 +142,7 @@ func (s *lockedSource) seed(one, two uint64) {
 	s.pcg.Seed(one, two)
 }
 
-// passes sees a segment, and attacks it or lets it pass.
+// passes is called with each segment, and attacks it or lets it pass.
 func (a *attacker) passes(s segment) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -167,7 +167,7 @@ func (a *attacker) passes(s segment) {
 	}
 }
 
-// sees keeps what passes.
+// sees remembers what passes.
 func (a *attacker) sees(s segment, msg, blob []byte) {
 	h := a.now
 	switch {
@@ -175,12 +175,12 @@ func (a *attacker) sees(s segment, msg, blob []byte) {
 		a.remember(&h.blobs, passed{b: bytes.Clone(blob), of: h.sinks[s.sink()], tag: s.tag(), seg: segment{s.dir, bytes.Clone(s.b)}})
 	case msg != nil:
 		a.remember(&h.messages[s.dir], passed{b: bytes.Clone(msg), ctr: binary.BigEndian.Uint64(msg[8:])})
-		delete(h.sinks, s.sink()) // the STag that the message invalidates is where that of a Write is
+		delete(h.sinks, s.sink()) // the STag that a message invalidates is at the same offset as that of a Write
 		a.learns(s.dir, msg)
 	}
 }
 
-// learns what a message says about the operations.
+// learns remembers what a message says about operations.
 func (a *attacker) learns(dir int, msg []byte) {
 	be, h := binary.BigEndian, a.now
 	id := be.Uint64(msg[16:])
@@ -192,11 +192,11 @@ func (a *attacker) learns(dir int, msg []byte) {
 	case wire.TypePull:
 		a.lends(sink{1 - dir, be.Uint32(msg[40:])}, h.requests[id])
 		delete(h.requests, id)
-	default: // the others lend nothing
+	default: // the others lend no memory
 	}
 }
 
-// lends keeps that there is a sink, and what it is for.
+// lends remembers a sink, and its operation.
 func (a *attacker) lends(to sink, of blobOf) {
 	h := a.now
 	a.live = a.live || to == a.again
@@ -206,7 +206,7 @@ func (a *attacker) lends(to sink, of blobOf) {
 	}
 }
 
-// some is one of a list; nil: it is empty.
+// some returns a random element of a list, or nil if the list is empty.
 func some[T any](a *attacker, list []T) *T {
 	if len(list) == 0 {
 		return nil
@@ -214,8 +214,8 @@ func some[T any](a *attacker, list []T) *T {
 	return &list[a.IntN(len(list))]
 }
 
-// old is a message that was sent in a direction; the half of the time one with that number, if there
-// is one.
+// old returns a message that was sent in a direction: half of the time one with that number, if there is
+// one.
 func (a *attacker) old(h *history, dir int, ctr uint64) *passed {
 	if a.IntN(2) == 0 {
 		for i := range h.messages[dir] {

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	keptEvents   = 1024 // records that Server.AuditLog returns at most
-	auditedPeers = 4096 // peers whose rate is remembered
+	keptEvents   = 1024 // most records that Server.AuditLog returns
+	auditedPeers = 4096 // peers whose rate is tracked
 	auditRate    = 10   // records per second and peer
 )
 
-// An AuditEvent is a record of what a peer was refused, of what it was granted, or of a connection
-// that was ended because of it. It has no key, no tag and no data.
+// An AuditEvent records what a peer was refused or granted, or that a connection was ended because of
+// the peer. It contains no key, no tag and no data.
 type AuditEvent struct {
 	ID         uint64 // the number of the event, from 1; events without a record have one too
 	Time       time.Time
@@ -32,11 +32,11 @@ type AuditEvent struct {
 	Remote     net.Addr   // nil for a Rekey of this side
 	Op         Op         // 0: none
 	Region     uint64
-	Epoch      regionkey.Epoch // that the peer asked for, or that it was given
+	Epoch      regionkey.Epoch // that the peer requested or was granted
 	Ops        Ops             // of a granted Open
 	Granted    bool
-	Reason     string // why it was refused, why the connection was ended, or "late commit"; empty if Granted
-	Suppressed uint64 // events of this peer, of all that are not authenticated, or of this side, before this one that have no record
+	Reason     string // why the request was refused or the connection ended, or "late commit"; empty if Granted
+	Suppressed uint64 // events without a record since the last record of this peer, of all unauthenticated peers, or of this side
 }
 
 func (e *AuditEvent) attrs() []slog.Attr {
@@ -59,8 +59,8 @@ func (e *AuditEvent) opName() string {
 	return e.Op.String()
 }
 
-// An author is a peer, or this side: the events of each are bounded by themselves. All peers that are not
-// authenticated are one, for an address costs them nothing.
+// An author is a peer or this side: the events of each author have a bound of their own. All peers that
+// are not authenticated count as one author, because addresses cost them nothing.
 type author struct {
 	peer [32]byte
 	here bool // this side
@@ -73,10 +73,10 @@ func byPeer(p *iwarp.Peer) author { return author{peer: p.ID} }
 // A peerRate bounds the records about a peer, or about this side.
 type peerRate struct {
 	bucket.Bucket
-	suppressed uint64 // since its last record
+	suppressed uint64 // events since the last record
 }
 
-// An audit keeps and writes records, auditRate in a second for each peer at most.
+// An audit keeps and writes records, at most auditRate per second and author.
 type audit struct {
 	logger *slog.Logger // nil: none
 
@@ -91,7 +91,7 @@ func newAudit(logger *slog.Logger) *audit {
 	return &audit{logger: logger, peers: lru.New[author, *peerRate](auditedPeers)}
 }
 
-// log gives a record to the Logger, whose Handler may take long.
+// log passes a record to the Logger, whose Handler may take long.
 func (l *audit) log(e *AuditEvent) {
 	if l.logger == nil {
 		return
@@ -103,7 +103,8 @@ func (l *audit) log(e *AuditEvent) {
 	l.logger.LogAttrs(context.Background(), level, text, e.attrs()...)
 }
 
-// keep makes a record, which is for log then, or counts the event where there are too many of its author.
+// keep makes a record, which the caller passes to log. If the author has too many events, it only counts the event,
+// and reports false.
 func (l *audit) keep(by author, e *AuditEvent) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,14 +125,14 @@ func (l *audit) keep(by author, e *AuditEvent) bool {
 	return true
 }
 
-// list returns what is kept, the oldest record first.
+// list returns the kept records, oldest first.
 func (l *audit) list() []AuditEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.kept.List()
 }
 
-// counts returns how many events there were, and how many of them have no record.
+// counts returns the number of events, and how many of them have no record.
 func (l *audit) counts() (events, lost uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

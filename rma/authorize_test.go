@@ -9,8 +9,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestRMA_9_AuthorizeIsAskedAtEachOpen with all that the client asks for: an answer that comes without that would tell, by
-// its time, that there is no such region, or none with such a right.
+// TestRMA_9_AuthorizeIsAskedAtEachOpen: with all the rights that the client requests. An answer without that call would reveal, by its
+// time, that the region or the right does not exist.
 func TestRMA_9_AuthorizeIsAskedAtEachOpen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		type question struct {

@@ -14,13 +14,13 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
-// A badOp is an operation that fails, and its connection goes on.
+// A badOp is an operation that fails while its connection survives.
 type badOp struct {
 	name  string
 	begin func(w *pair, h *Handle, cmd *Command)
 	want  error
 	text  string
-	only  Op // 0: it fails whatever it is
+	only  Op // 0: it fails for all operations
 }
 
 func badOps() []badOp {
@@ -49,7 +49,7 @@ func badOps() []badOp {
 	}
 }
 
-// A badMessage ends its connection.
+// A badMessage is a message that ends its connection.
 type badMessage struct {
 	name string
 	send func(w *pair, r *raw)
@@ -92,8 +92,8 @@ func badMessages() []badMessage {
 	}
 }
 
-// honestPair makes a server, and a client of it that does everything right. The function that it returns
-// writes and reads, and wants both to succeed.
+// honestPair makes a server, and an honest client of it. The returned function writes and reads, and requires both to
+// succeed.
 func honestPair(t *testing.T) (*pair, func()) {
 	t.Helper()
 	w := start(t, plan{server: ServerConfig{Depth: 8}})
@@ -116,8 +116,8 @@ func honestPair(t *testing.T) (*pair, func()) {
 	}
 }
 
-// TestRMA_8_9_10_28_BadOperations fail with their errors. The next one of the same connection, and all of
-// others, go on.
+// TestRMA_8_9_10_28_BadOperations: they fail with their errors. The next operation of the same connection, and those of
+// others, succeed.
 func TestRMA_8_9_10_28_BadOperations(t *testing.T) {
 	for _, c := range badOps() {
 		for _, what := range []Op{Read, Write} {
@@ -149,7 +149,7 @@ func TestRMA_8_9_10_28_BadOperations(t *testing.T) {
 	}
 }
 
-// fails wants an operation to fail as it is said.
+// fails requires an operation to fail as described.
 func (w *pair) fails(p *Portal, cmd Command, c *badOp) {
 	w.Helper()
 	_, err := p.Post(cmd)
@@ -165,7 +165,7 @@ func (w *pair) fails(p *Portal, cmd Command, c *badOp) {
 	require.NoError(w, w.client.Err())
 }
 
-// TestRMA_39_42_BadMessages end their connection with an error and a record. Others go on.
+// TestRMA_39_42_BadMessages: each ends its connection with an error and a record. Other connections survive.
 func TestRMA_39_42_BadMessages(t *testing.T) {
 	for _, c := range badMessages() {
 		t.Run(c.name, func(t *testing.T) {

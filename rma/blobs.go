@@ -17,7 +17,7 @@ type blob struct {
 	sge [1]iwarp.SGE
 }
 
-// blobs are those of one connection.
+// blobs are the blobs of one connection.
 type blobs struct {
 	pd      *iwarp.PD
 	scratch *scratch
@@ -26,24 +26,24 @@ type blobs struct {
 	all     []*blob
 	free    []int
 	taken   int       // octets of scratch
-	unsent  int       // that were posted
-	moved   time.Time // when the last one was sent, or the first of the unsent ones posted
+	unsent  int       // blobs that were posted and not sent
+	moved   time.Time // when the last blob was sent, or the first unsent one was posted
 }
 
-// noBlob is the number of none.
+// noBlob stands for no blob.
 const noBlob = 0
 
 func newBlobs(pd *iwarp.PD, s *scratch, size int) *blobs {
 	return &blobs{pd: pd, scratch: s, size: size, all: make([]*blob, 1)}
 }
 
-// get returns a blob that nothing uses. Beyond the limit of the memory, or of the regions of the RNIC, there is none, unless it must
-// be.
+// get returns an unused blob, or noBlob if the limit of the memory or of the RNIC's regions is reached. If must is set, the
+// limit of the memory does not apply, and that of the RNIC is an error.
 func (b *blobs) get(must bool) (int, error) {
 	if len(b.free) == 0 {
 		err := b.grow(must)
 		if !must && errors.Is(err, iwarp.ErrLimit) {
-			err = nil // memory that the RNIC does not register is none
+			err = nil // memory that the RNIC does not register counts as missing
 		}
 		if err != nil || len(b.free) == 0 {
 			return noBlob, err
@@ -56,7 +56,7 @@ func (b *blobs) get(must bool) (int, error) {
 
 func (b *blobs) put(i int) { b.free = append(b.free, i) }
 
-// posted notes that one was posted.
+// posted notes that a blob was posted.
 func (b *blobs) posted(now time.Time) {
 	if b.unsent == 0 {
 		b.moved = now
@@ -64,14 +64,14 @@ func (b *blobs) posted(now time.Time) {
 	b.unsent++
 }
 
-// sent takes back one that was posted.
+// sent takes back a posted blob.
 func (b *blobs) sent(now time.Time, i int) {
 	b.unsent--
 	b.moved = now
 	b.put(i)
 }
 
-// deadline is when no operation waits any more for what was posted, if it has not been sent.
+// deadline returns when no operation waits any more for a posted blob that has not been sent.
 func (b *blobs) deadline() (time.Time, bool) { return b.moved.Add(maxOpTimeout), b.unsent > 0 }
 
 // idle reports whether nothing uses any of them.
@@ -106,14 +106,14 @@ func (b *blobs) grow(must bool) error {
 	return nil
 }
 
-// octets are the first n octets of a blob, for a work request.
+// octets returns the first n octets of a blob, for a work request.
 func (b *blobs) octets(i, n int) []iwarp.SGE {
 	sge := b.all[i].sge[:]
 	sge[0].Len = n
 	return sge
 }
 
-// close gives everything back. Nothing uses it.
+// close releases all blobs. None is in use.
 func (b *blobs) close() {
 	for _, mr := range b.mrs {
 		_ = mr.Close()

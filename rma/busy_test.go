@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A slowPart is a Buffer in which reads from an offset on wait.
+// A slowPart is a Buffer in which reads at or after an offset block.
 type slowPart struct {
 	*stuck
 	from int64
@@ -27,7 +27,7 @@ func (b slowPart) ReadAt(p []byte, off int64) (int, error) {
 	return b.stuck.ReadAt(p, off)
 }
 
-// slowFrom makes reads of the region wait from an offset on, until release.
+// slowFrom makes reads of the region at or after an offset block until release.
 func (w *pair) slowFrom(off int64) *stuck {
 	s := w.stall()
 	w.region.mu.Lock()
@@ -36,7 +36,7 @@ func (w *pair) slowFrom(off int64) *stuck {
 	return s
 }
 
-// readReq is a request to read 16 octets.
+// readReq returns a request to read 16 octets.
 func (r *raw) readReq(id op.ID, off uint64) iwarp.SendWR {
 	r.Helper()
 	_, tag := r.sink(16 + regionkey.TagSize)
@@ -54,9 +54,8 @@ func (r *raw) puts(id op.ID, pull wire.Pull, plain []byte) {
 	r.invalidates(m.Append(nil, r.header(id), r.out), pull.SinkSTag)
 }
 
-// TestRMA_24_SourceThatCameWhileABufferWorked: that the server has the octets is noticed late, which is not the fault of the
-// client,
-// nor that of the next write, which uses the record again, and its sink.
+// TestRMA_24_SourceThatCameWhileABufferWorked: the server notices late that it has the octets. This is not the client's fault,
+// and the next write, which reuses the record and its sink, succeeds.
 func TestRMA_24_SourceThatCameWhileABufferWorked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, suite0())
@@ -73,7 +72,7 @@ func TestRMA_24_SourceThatCameWhileABufferWorked(t *testing.T) {
 		s.wait()
 		time.Sleep(2 * (defaultPullTimeout + defaultLinger))
 		r.asksToWrite(5, 16)
-		synctest.Wait() // it has come, too
+		synctest.Wait() // the request has come, too
 		s.release()
 		r.wantStatus(op.NACK, op.TooLate)
 		var pull wire.Pull
@@ -87,7 +86,7 @@ func TestRMA_24_SourceThatCameWhileABufferWorked(t *testing.T) {
 	})
 }
 
-// TestRMA_42_ClientThatReadsWhileABufferWorks: that the octets of the first read were sent is noticed minutes later.
+// TestRMA_42_ClientThatReadsWhileABufferWorks: the server notices only minutes later that the octets of the first read were sent.
 func TestRMA_42_ClientThatReadsWhileABufferWorks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{})

@@ -23,32 +23,32 @@ type call struct {
 	timeout time.Duration
 
 	direct bool      // the peer writes to the buffer of the caller
-	to     completer // is told of the end
+	to     completer // to be told of the end
 	slot   Slot      // of the completer
 	opens  *opening  // of an Open
 	rekeys *rekeying // of a Rekey
 	next   regionkey.Epoch
 
-	blob    int // its octets are sealed, and were not sent
+	blob    int // sealed octets that were not sent
 	dataCtr uint64
 	salt    [16]byte // of a PULL
 	sinkTag uint32
 	sinkTO  uint64
 	aad     [regionkey.AADSize]byte
 
-	why error // why it did not get a place in the window, if it was refused one
+	why error // why the window refused it, if it did
 }
 
-// A completer is told of operations: of each that it waits no longer on this side (issued), and how it has
-// ended (completed); then, once for all that ended in the same turn of the connection, that it may wake
-// those that wait for them (tell). mu of the connection is held.
+// A completer is told when an operation no longer waits on this side (issued), and how it has ended
+// (completed). After all operations that ended in the same turn of the connection, it is told once that it
+// may wake the goroutines that wait for them (tell). mu of the connection is held.
 type completer interface {
 	issued()
 	completed(slot Slot, end Completion)
 	tell()
 }
 
-// An opening is what an Open asks for.
+// An opening is the request of an Open, and its answer.
 type opening struct {
 	id      uint64
 	ops     Ops
@@ -56,13 +56,13 @@ type opening struct {
 	number  uint64 // of the message
 }
 
-// A rekeying is what a Rekey asks for.
+// A rekeying is the request of a Rekey.
 type rekeying struct {
 	grace  time.Duration
 	secret regionkey.Key // zero: the server makes one
 }
 
-// wipe forgets the keys that the operation has brought, and that which it was to bring.
+// wipe clears the keys that an Open has obtained, and the secret of a Rekey.
 func (k *call) wipe() {
 	if k.rekeys != nil {
 		k.rekeys.secret.Wipe()
@@ -74,20 +74,20 @@ func (k *call) wipe() {
 	}
 }
 
-// A flight is what the connection keeps for a record of asClient.
+// A flight is the state that the connection keeps for a record of asClient.
 type flight struct {
 	sink  *lease
-	lent  [2]*lease // for the buffer of the caller: the source of a write, and the sink of a read
+	lent  [2]*lease // for the caller's buffer: the source of a write, and the sink of a read
 	grant uint64
 }
 
-// Leases for the buffer of the caller.
+// Leases for the caller's buffer.
 const (
 	lentSource = iota
 	lentSink
 )
 
-// lease is that of an operation.
+// lease returns the lease of an operation.
 func (f *flight) lease(id op.ID) *lease {
 	for _, l := range f.lent {
 		if l != nil && l.id == id {
@@ -97,7 +97,7 @@ func (f *flight) lease(id op.ID) *lease {
 	return f.sink
 }
 
-// region is the ID of the region.
+// region returns the ID of the region.
 func (k *call) region() uint64 {
 	switch {
 	case k.opens != nil:
@@ -109,7 +109,7 @@ func (k *call) region() uint64 {
 	}
 }
 
-// call finds an operation of this side; nil: its outcome was told. mu is held.
+// call finds an operation of this side; nil: it has ended. mu is held.
 func (c *conn) call(id op.ID) *call {
 	if n := int(id.Slot()); n < len(c.calls) && c.calls[n].id == id {
 		return &c.calls[n]
@@ -117,7 +117,7 @@ func (c *conn) call(id op.ID) *call {
 	return nil
 }
 
-// performClient does what asClient asks for. mu is held.
+// performClient performs an action of asClient. mu is held.
 func (c *conn) performClient(now time.Time, a *op.Action) {
 	switch a.Do {
 	case op.Enqueue:
@@ -144,18 +144,18 @@ func (c *conn) performClient(now time.Time, a *op.Action) {
 	case op.SendStatus:
 		tag := c.said.tag // of the PULL, which has come just now
 		if k := c.call(a.Op); k != nil {
-			tag = k.sinkTag // or before the memory was asked for
+			tag = k.sinkTag // or came before the blob was requested
 		}
 		c.sendStatus(a, 0, 0, tag)
 	case op.Complete:
 		c.complete(now, a)
 	case op.End:
 		c.endFor(a.Why)
-	default: // Free: the memory of a record stays for the next operation
+	default: // Free: the next operation uses the memory of the record again
 	}
 }
 
-// enqueueRead asks the window for room for a read, whose sink there must be memory for.
+// enqueueRead asks the window to admit a read. There must be memory for its sink.
 func (c *conn) enqueueRead(now time.Time, a *op.Action) {
 	if ok, err := c.hasSink(a); !ok {
 		c.call(a.Op).why = cmp.Or(err, errNoMemory)
@@ -174,7 +174,7 @@ func (c *conn) enqueueRead(now time.Time, a *op.Action) {
 	}
 }
 
-// hasSink makes the STag of a read, and its memory unless that is the buffer of the caller. It reports false if there is none.
+// hasSink makes the STag of a read, and its memory unless that is the caller's buffer. It reports false if there is none left.
 func (c *conn) hasSink(a *op.Action) (bool, error) {
 	if c.call(a.Op).direct {
 		err := c.makeLent(a, lentSink, sinkAccess)
@@ -228,7 +228,7 @@ func (c *conn) sendRequest(now time.Time, a *op.Action) {
 	}
 }
 
-// lendSource lets the peer read the buffer of the caller.
+// lendSource lets the peer read the caller's buffer.
 func (c *conn) lendSource(a *op.Action, k *call) (iwarp.SendWR, error) {
 	if err := c.makeLent(a, lentSource, sourceAccess); err != nil {
 		return iwarp.SendWR{}, err
@@ -236,7 +236,7 @@ func (c *conn) lendSource(a *op.Action, k *call) (iwarp.SendWR, error) {
 	return c.leases.enable(c.flights[a.Record].lent[lentSource], a.Op, k.cmd.Buf)
 }
 
-// makeLent makes a lease for the buffer of the caller, unless the record has one of an earlier operation.
+// makeLent makes a lease for the caller's buffer, unless the record has one from an earlier operation.
 func (c *conn) makeLent(a *op.Action, what int, access stag.Access) (err error) {
 	l := &c.flights[a.Record].lent[what]
 	if *l == nil {
@@ -282,7 +282,7 @@ func (c *conn) sendData(a *op.Action) {
 	c.postBlob(b, len(k.cmd.Buf)+c.overhead, k.sinkTag, k.sinkTO, m.Append(c.compose(), h, c.out))
 }
 
-// complete tells how an operation has ended, and frees its slot. mu is held.
+// complete reports how an operation has ended, and frees its slot. mu is held.
 func (c *conn) complete(now time.Time, a *op.Action) {
 	k := c.call(a.Op)
 	if k.blob != noBlob {
@@ -308,7 +308,7 @@ func (c *conn) complete(now time.Time, a *op.Action) {
 	c.outbox.tell(to)
 }
 
-// opError is the error of an operation that has failed.
+// opError returns the error of a failed operation.
 func (c *conn) opError(a *op.Action, k *call) error {
 	e := &OpError{
 		Outcome: Outcome(a.Outcome), Reason: uint16(a.Reason), Op: k.cmd.Op, Region: k.region(), Off: k.cmd.Off, RetryAfter: a.RetryAfter,
@@ -320,7 +320,7 @@ func (c *conn) opError(a *op.Action, k *call) error {
 	return e
 }
 
-// endIf ends the connection if there is an error.
+// endIf ends the connection if err is not nil, and reports whether it is.
 func (c *conn) endIf(err error) bool {
 	if err != nil {
 		c.end(err)
@@ -328,14 +328,14 @@ func (c *conn) endIf(err error) bool {
 	return err != nil
 }
 
-// endUnlessFull is endIf, except where the RNIC has as many regions as it may have: then an operation alone fails.
+// endUnlessFull is endIf, but ignores the error that the RNIC's limit of regions is reached: then only the operation fails.
 func (c *conn) endUnlessFull(err error) bool { return !errors.Is(err, iwarp.ErrLimit) && c.endIf(err) }
 
-// release gives the grant of an operation back. mu is held.
+// release returns the grant of an operation. mu is held.
 func (c *conn) release(now time.Time, a *op.Action, role op.Role) {
 	var grant uint64
 	switch {
-	case a.Record == op.NoRecord: // it was cancelled, and granted at the same time
+	case a.Record == op.NoRecord: // cancelled and granted at the same time
 		grant = c.granting
 	case role == op.ClientRole:
 		grant = c.flights[a.Record].grant

@@ -18,22 +18,22 @@ import (
 // controlSlots are the slots for Open and Rekey. They belong to no Portal.
 const controlSlots = 8
 
-// A Client does operations on the regions of the peer of one connection.
+// A Client operates on the regions of one connection's peer.
 type Client struct {
 	c   *conn
 	cfg ClientConfig
 
 	control chan struct{}        // one token for each control slot
-	mu      sync.Mutex           // before that of cfg.Slots
+	mu      sync.Mutex           // locked before that of cfg.Slots
 	left    int                  // slots for Portals
 	portals map[*Portal]struct{} // nil: the Client is closed
 }
 
 // NewClient begins to use the connection of qp, and returns when the peer has agreed, or with the error
 // of ctx. The QP and its CQ belong to the Client from then on: see Prepare for what they need. If cfg is
-// not valid, or does not fit the keys or the CQs of the QP, the QP is as before; after any later error, for
-// example that its queues are too short or its PD is another one, it has ended. Close has to be called, also
-// after the connection has ended.
+// not valid, or does not fit the keys or the CQs of the QP, the QP remains unchanged. After any later
+// error, for example because its queues are too short or it belongs to another PD, the QP has ended. The
+// caller must call Close, even after the connection has ended.
 func NewClient(ctx context.Context, qp *iwarp.QP, cfg *ClientConfig) (*Client, error) {
 	if cfg == nil {
 		cfg = new(ClientConfig)
@@ -65,7 +65,7 @@ func NewClient(ctx context.Context, qp *iwarp.QP, cfg *ClientConfig) (*Client, e
 	return cl, nil
 }
 
-// failure is why the connection has ended. mu is not held.
+// failure returns why the connection has ended. mu is not held.
 func (c *conn) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,20 +75,20 @@ func (c *conn) failure() error {
 	return c.lostBy()
 }
 
-// MaxOp is how many octets an operation can have: the smaller MaxOp of both sides.
+// MaxOp returns how many octets an operation can move: the smaller MaxOp of the two sides.
 func (cl *Client) MaxOp() int { return cl.c.maxOp }
 
-// Suite is how operations are protected: 0 not at all, 1 by AES-128-GCM, 2 by AES-256-GCM.
+// Suite returns how operations are protected: 0 not at all, 1 by AES-128-GCM, 2 by AES-256-GCM.
 func (cl *Client) Suite() uint8 { return cl.c.suite }
 
-// Done is closed when the connection has ended, and all its operations have.
+// Done returns a channel that is closed when the connection and all its operations have ended.
 func (cl *Client) Done() <-chan struct{} { return cl.c.done }
 
 // Close ends the connection. Operations whose request was not sent fail with an error that matches
-// net.ErrClosed; Close waits for the outcome of the others, which have bounded time, and until
-// ClientConfig.Server has finished what it has begun for the peer. So neither a method of a Buffer of that Server
-// nor its Authorize may call Close, which would wait for itself; they can call QP.Abort. Its error is nil. It
-// may be called again.
+// net.ErrClosed. Close waits for the outcome of the others, which end in bounded time, and until
+// ClientConfig.Server has finished the requests that it has begun for the peer. So neither the methods of
+// that Server's Buffers nor its Authorize may call Close, which would wait for itself; they can call
+// QP.Abort. Close returns nil. It may be called again.
 func (cl *Client) Close() error {
 	cl.c.shutDown()
 	cl.mu.Lock()
@@ -100,7 +100,7 @@ func (cl *Client) Close() error {
 	return nil
 }
 
-// Err is why the connection has ended, in an error that matches net.ErrClosed; nil: it has not.
+// Err returns why the connection has ended, as an error that matches net.ErrClosed, or nil if it has not ended.
 func (cl *Client) Err() error {
 	if !cl.ended() {
 		return nil
@@ -117,8 +117,8 @@ func (c *conn) closedBy() error {
 	return c.lostBy()
 }
 
-// A Handle is a region of the peer, as far as this side may use it. It serves on the connection of its
-// Client alone.
+// A Handle is a region of the peer with the rights that this side has on it. It is valid only on the
+// connection of its Client.
 type Handle struct {
 	client *Client
 	region uint64
@@ -126,30 +126,30 @@ type Handle struct {
 	keys   atomic.Pointer[keys]
 }
 
-// keys are what operations on a region are sealed with, in one epoch. They do not change.
+// keys seal the operations on a region in one epoch. They do not change.
 type keys struct {
-	number                               uint64 // of the answer that has brought them
+	number                               uint64 // of the answer that brought them
 	epoch                                regionkey.Epoch
 	ops                                  Ops
 	size                                 uint64
 	readOut, readIn, writeOut, manageOut *regionkey.Sealer
 }
 
-// Region is the number of the region.
+// Region returns the number of the region.
 func (h *Handle) Region() uint64 { return h.region }
 
-// Size is how many octets the region has.
+// Size returns the size of the region in octets.
 func (h *Handle) Size() uint64 { return h.keys.Load().size }
 
-// Ops are the rights that were granted.
+// Ops returns the rights that were granted.
 func (h *Handle) Ops() Ops { return h.keys.Load().ops }
 
-// Epoch is that of the keys that the Handle has.
+// Epoch returns the epoch of the keys that the Handle holds.
 func (h *Handle) Epoch() regionkey.Epoch { return h.keys.Load().epoch }
 
-// Open asks for the keys of a region, with rights out of ops; Handle.Ops tells which of them were
-// granted. If none was the error matches ErrRemoteAuth, as for a region that does not exist. At most
-// eight calls of Open, Reopen and Rekey of a Client are under way; others wait. If ctx ends Open
+// Open requests the keys of a region for the rights in ops; Handle.Ops returns those that were granted.
+// If none was granted, the error matches ErrRemoteAuth, as for a region that does not exist. At most
+// eight calls of Open, Reopen and Rekey run on a Client at the same time; others wait. If ctx ends, Open
 // returns its error at once.
 func (cl *Client) Open(ctx context.Context, region uint64, ops Ops) (*Handle, error) {
 	if ops == 0 || ops&^allOps != 0 {
@@ -162,7 +162,7 @@ func (cl *Client) Open(ctx context.Context, region uint64, ops Ops) (*Handle, er
 	return h, nil
 }
 
-// Reopen asks for the keys again, after the region has got another one. Operations that were posted
+// Reopen requests the keys again, after the region's key has been replaced. Operations that were posted
 // before keep the keys that they have.
 func (h *Handle) Reopen(ctx context.Context) error {
 	cl := h.client
@@ -173,7 +173,7 @@ func (h *Handle) Reopen(ctx context.Context) error {
 	return h.take(o)
 }
 
-// take makes the keys that were granted those of the Handle, unless a later answer has brought others meanwhile.
+// take stores the granted keys in the Handle, unless a later answer has brought newer ones meanwhile.
 func (h *Handle) take(o *opening) error {
 	k, err := h.client.c.keysOf(o)
 	if err != nil {
@@ -187,12 +187,12 @@ func (h *Handle) take(o *opening) error {
 	return nil
 }
 
-// Rekey gives the region its next key: 32 random octets, which Rekey copies, or nil: the server makes
-// one, as it always does in suite 0. The keys that clients have are good for the grace (0: no longer),
-// in whole milliseconds, for RegionOptions.MaxGrace at most, and until the next Rekey at most. This Handle has to be opened again too. It
-// needs the right MayManage; the error matches ErrConflict if the region has another key by now. If
-// ctx ends Rekey returns its error at once. Then, and after an error that matches ErrTimeout, the region
-// may have its next key, or get it later.
+// Rekey gives the region its next key: 32 random octets, which Rekey copies. If key is nil, the server
+// makes one, as it always does in suite 0. The keys that clients hold stay valid for the grace (0: no
+// longer), in whole milliseconds, limited by RegionOptions.MaxGrace and by the next Rekey. This Handle
+// must be reopened too. Rekey needs the right MayManage. The error matches ErrConflict if the region has
+// another key by now. If ctx ends, Rekey returns its error at once. After that, and after an error that
+// matches ErrTimeout, the region may have its next key already, or get it later.
 func (h *Handle) Rekey(ctx context.Context, key []byte, grace time.Duration) error {
 	k := h.keys.Load()
 	r := &rekeying{grace: grace}
@@ -277,7 +277,7 @@ func (cl *Client) do(ctx context.Context, kind op.Kind, k *call) error {
 	}
 }
 
-// begin starts an operation. Its request is sent by send, with those of others.
+// begin starts an operation. Its request leaves with the next send, together with other requests.
 func (c *conn) begin(cmd op.Command, k *call) error {
 	c.enter()
 	defer c.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// asks makes a client that has opened a region, and the server, which the test plays.
+// asks makes a client that has opened a region, and the server, whose part the test plays.
 func asks(t *testing.T, p plan, linger time.Duration) (*pair, *raw, *Handle, *Portal) {
 	t.Helper()
 	w := newPair(t, p)
@@ -31,7 +31,7 @@ func (w *pair) played(linger time.Duration) (*raw, *Handle, *Portal) {
 	return w.playedWith(linger, 4096)
 }
 
-// playedWith is played where operations may have so many octets.
+// playedWith is like played, with the given length limit of operations.
 func (w *pair) playedWith(linger time.Duration, maxOp uint32) (*raw, *Handle, *Portal) {
 	w.Helper()
 	r := w.raw(w.qps[1], w.plan.server.PD, regionkey.Responder)
@@ -62,7 +62,7 @@ func (w *pair) playedWith(linger time.Duration, maxOp uint32) (*raw, *Handle, *P
 	return r, h, w.portal(4)
 }
 
-// id is the operation of a message.
+// id returns the operation of a message.
 func id(msg []byte) op.ID {
 	var n uint64
 	for _, b := range msg[16:24] {
@@ -134,13 +134,13 @@ func (p *Portal) ended(t *testing.T) Completion {
 	return one[0]
 }
 
-// wantWindowWhole wants all grants of the client to be back.
+// wantWindowWhole requires that all grants of the client have returned.
 func (w *pair) wantWindowWhole() {
 	w.Helper()
 	require.Zero(w, w.client.c.solicitor.Stats().Granted)
 }
 
-// close ends the client, and wants nothing to be left of it.
+// close ends the client, and requires that nothing is left of it.
 func (w *pair) close() {
 	w.Helper()
 	require.NoError(w, w.client.Close())
@@ -149,7 +149,7 @@ func (w *pair) close() {
 	require.Zero(w, w.client.c.scratch.used())
 }
 
-// TestKEY_12_BadBlobChangesNothing of the caller's buffer.
+// TestKEY_12_BadBlobChangesNothing: the caller's buffer is unchanged.
 func TestKEY_12_BadBlobChangesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, plan{}, 0)
@@ -169,7 +169,7 @@ func TestKEY_12_BadBlobChangesNothing(t *testing.T) {
 	})
 }
 
-// TestRMA_27_OutcomesAreErrors: each of the wire has its own, and those that are unknown are failures.
+// TestRMA_27_OutcomesAreErrors: each code on the wire has its own error, and unknown codes are failures.
 func TestRMA_27_OutcomesAreErrors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, plan{}, 0)
@@ -209,8 +209,8 @@ func TestRMA_27_OutcomesAreErrors(t *testing.T) {
 	})
 }
 
-// TestRMA_23_24_26_LateReads: timeouts are exact, and what comes later does not reach the buffer. The grant is
-// back when the late message has come, or after Linger (RMA-24).
+// TestRMA_23_24_26_LateReads: timeouts are exact, and late octets do not reach the buffer. The grant returns when
+// the late message has come, or after Linger (RMA-24).
 func TestRMA_23_24_26_LateReads(t *testing.T) {
 	for name, late := range map[string]bool{"the answer is late": true, "there is none": false} {
 		t.Run(name, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestRMA_23_24_26_LateReads(t *testing.T) {
 	}
 }
 
-// TestRMA_25_WithoutLinger the STag is invalid at the timeout.
+// TestRMA_25_WithoutLinger: the STag is invalid at the timeout.
 func TestRMA_25_WithoutLinger(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, plan{}, 0)
@@ -264,7 +264,7 @@ func TestRMA_25_WithoutLinger(t *testing.T) {
 	})
 }
 
-// TestRMA_14_18_WritesWaitForPull: a PULL sets the timer again, to Ts + G from its receipt, whatever was left.
+// TestRMA_14_18_WritesWaitForPull: a PULL restarts the timer, with Ts + G from its receipt, whatever time was left.
 func TestRMA_14_18_WritesWaitForPull(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, plan{}, 0)
@@ -288,7 +288,7 @@ func TestRMA_14_18_WritesWaitForPull(t *testing.T) {
 	})
 }
 
-// TestRMA_22_LatePullIsRefused, and no DATA is sent.
+// TestRMA_22_LatePullIsRefused: no DATA is sent.
 func TestRMA_22_LatePullIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, plan{}, 0)
@@ -309,7 +309,7 @@ func TestRMA_22_LatePullIsRefused(t *testing.T) {
 	})
 }
 
-// TestRMA_21_LossAfterData is told when the server can have no effect any more, and not before.
+// TestRMA_21_LossAfterData: it is reported only when the server can have no effect any more.
 func TestRMA_21_LossAfterData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, plan{}, 0)
@@ -344,7 +344,7 @@ func (r *raw) invalidates(msg []byte, tag uint32) {
 	_ = r.qp.SendInvalidate(r.context(), stag.STag(tag), r.mr.Slice(0, len(msg))) // the client may have ended the connection
 }
 
-// TestRMA_28_AnswersThatContradict their operation end the connection.
+// TestRMA_28_AnswersThatContradict: answers that contradict their operation end the connection.
 func TestRMA_28_AnswersThatContradict(t *testing.T) {
 	for name, answer := range map[string]func(r *raw, msg []byte, q wire.ReadReq){
 		"another epoch": func(r *raw, msg []byte, q wire.ReadReq) {
@@ -388,7 +388,7 @@ func TestRMA_28_AnswersThatContradict(t *testing.T) {
 	}
 }
 
-// TestReopenKeepsLaterKeys that another Reopen of the Handle has got meanwhile.
+// TestReopenKeepsLaterKeys: it keeps keys that another Reopen of the Handle has obtained meanwhile.
 func TestReopenKeepsLaterKeys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
@@ -403,7 +403,7 @@ func TestReopenKeepsLaterKeys(t *testing.T) {
 	})
 }
 
-// A slowEnd is told of the end of an operation, and waits then until it is released.
+// A slowEnd blocks when it is told of the end of an operation, until it is released.
 type slowEnd struct{ entered, release chan struct{} }
 
 func (slowEnd) issued() {}
@@ -415,8 +415,8 @@ func (e slowEnd) completed(Slot, Completion) {
 
 func (slowEnd) tell() {}
 
-// TestRMA_18_19_TimeOfAPullCountsFromWhenItHasCome and not from when the connection began to handle what came before
-// it.
+// TestRMA_18_19_TimeOfAPullCountsFromWhenItHasCome: and not from when the connection began to handle earlier
+// messages.
 func TestRMA_18_19_TimeOfAPullCountsFromWhenItHasCome(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, plan{client: ClientConfig{Dispatch: [2]time.Duration{-1, -1}}}, 0) // no timer ends meanwhile

@@ -11,7 +11,7 @@ import (
 // An Op is what an operation does.
 type Op uint8
 
-// The operations. A Portal has those that move octets.
+// The operations. A Portal accepts Read and Write.
 const (
 	Read  Op = 1 + iota // octets of the region to Command.Buf
 	Write               // octets of Command.Buf to the region
@@ -35,7 +35,7 @@ const (
 	allOps = MayRead | MayWrite | MayManage
 )
 
-// Has reports whether all of these rights are there.
+// Has reports whether o includes all of these rights.
 func (o Ops) Has(these Ops) bool { return o&these == these }
 
 // A Slot is a place of a Portal for one operation.
@@ -46,21 +46,21 @@ type Command struct {
 	Op     Op
 	Handle *Handle
 	Off    uint64 // in the region
-	// Buf belongs to the Portal until the completion. It has at most Client.MaxOp octets.
+	// Buf belongs to the Portal until the completion. It holds at most Client.MaxOp octets.
 	Buf     []byte
 	Class   solicit.Class
 	Timeout time.Duration // from the request to the answer; 0: ClientConfig.OpTimeout
 	Tag     uint64        // the caller's
-	// Direct is for a Read whose Buf may have any content after a failure. It saves a copy.
+	// Direct saves a copy in a Read, whose Buf may then have any content after a failure.
 	Direct bool
 }
 
-// A Completion tells how an operation has ended.
+// A Completion reports how an operation has ended.
 type Completion struct {
 	Slot Slot
 	Tag  uint64
 	N    int   // octets: all or none
 	Err  error // nil, or an *OpError
-	// Issue is the time until the request was sent, Total that until the end.
+	// Issue is the time until the request was sent, Total the time until the end.
 	Issue, Total time.Duration
 }

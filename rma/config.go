@@ -15,68 +15,68 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-// A ServerConfig says what a Server allows. Zero fields have defaults, but for PD.
+// A ServerConfig configures a Server. PD is required. A zero number means the default after the colon.
 type ServerConfig struct {
 	PD *iwarp.PD // of the QPs
 
-	// Authorize returns which of the rights that a client asks for it gets, as far as the region has them; 0: none.
-	// The goroutine of the connection calls it for each Open, and waits for it. It may be called for several connections
-	// at the same time, and with any number: that of a region which does not exist is asked about too, so that the
-	// time of an answer does not tell the client that. nil: each peer gets what the region has, and with Insecure one without an
-	// identity does, too.
+	// Authorize returns the rights to grant, out of those that a client requests; 0: none. Rights that the region
+	// does not offer are never granted. The goroutine of the connection calls Authorize for each Open, and waits
+	// for it; calls for several connections may run at the same time. Authorize is also called for regions that do
+	// not exist, so that the response time does not reveal to the client whether a region exists. nil: each peer gets
+	// all the rights it requests that the region offers; with Insecure, so does a peer without an identity.
 	Authorize func(peer iwarp.Peer, region uint64, ops Ops) Ops
 
-	Insecure bool // operations without keys are possible, if the client allows them too
-	AES256   bool // AES-128 is not enough
+	Insecure bool // allow operations without keys, if the client allows them too
+	AES256   bool // refuse AES-128
 
 	MaxOp int // octets of an operation, 512 to 65,536: 4,096
 	Depth int // requests that each client may have unanswered, 1 to 65,535: 64
-	// QueueDepth is how many requests of a connection may wait or be under way to their answers, and how
-	// many writes of all connections together may wait for the window: 1,024. Those beyond are refused (NACK).
+	// QueueDepth limits the requests of one connection that wait or are being served, and also the writes of all
+	// connections together that wait for the window: 1,024. Requests beyond the limit are refused (NACK).
 	QueueDepth   int
-	PullTimeout  time.Duration    // from when a write is asked for its octets until they are there, 1 ms to 30 s: 500 ms
-	Guard        time.Duration    // by which clients wait longer than that, 10 ms + PullTimeout/1000 to 30 s: 100 ms
-	Linger       time.Duration    // how long the octets of an operation that timed out may still come, up to 10 s: 250 ms; negative: 0
+	PullTimeout  time.Duration    // limit from the request for a write's octets to the start of their copy, 1 ms to 30 s: 500 ms
+	Guard        time.Duration    // how much longer than PullTimeout clients wait, 10 ms + PullTimeout/1000 to 30 s: 100 ms
+	Linger       time.Duration    // how long the octets of a timed-out operation may still arrive, up to 10 s: 250 ms; negative: 0
 	Dispatch     [2]time.Duration // how long writes wait for the window, by class, up to 10 s: 20 and 200 ms; negative: no limit
-	HelloTimeout time.Duration    // until the first message of the peer has come: 10 s
+	HelloTimeout time.Duration    // until the peer's first message must have arrived: 10 s
 
 	MaxRegions  int // 65,536
-	MaxFailures int // requests with a key that the client never had, per second and connection, before it is ended: 100
-	CacheSize   int // traffic keys that are kept: 4,096
-	// ScratchLimit is how many octets of memory there are for what is under way on all connections: 16 MiB, and at
-	// least MaxOp and 16, which one operation needs. A connection keeps what it has used, unless more than half is in use. One
-	// whose peer takes nothing of what is to be sent for a minute ends.
+	MaxFailures int // authentication failures per second that a connection may have, not counting outdated keys: 100
+	CacheSize   int // cached traffic keys: 4,096
+	// ScratchLimit is the number of octets of memory for outstanding operations of all connections: 16 MiB. It must
+	// be at least MaxOp plus 16, which one operation needs. A connection keeps the memory it has used, unless more
+	// than half of the limit is in use. A connection ends if its peer accepts no queued data for a minute.
 	ScratchLimit int
 
-	Solicitor *Solicitor // of NewSolicitor; nil: the server has one of its own, of automatic size
-	// Logger gets the records of the audit log; nil: AuditLog has them alone. Its Handler delays the
+	Solicitor *Solicitor // from NewSolicitor; nil: the server has one of its own, of automatic size
+	// Logger receives the records of the audit log; nil: only AuditLog returns them. Its Handler delays the
 	// connection, and must not call methods of this package.
 	Logger *slog.Logger
 }
 
-// A ClientConfig says how a Client asks. Zero fields have defaults, but for PD.
+// A ClientConfig configures a Client. PD is required. A zero number means the default after the colon.
 type ClientConfig struct {
 	PD *iwarp.PD // of the QP
 
-	// Server serves its regions on the same connection; nil: the peer cannot ask for anything. PD,
-	// Insecure, AES256, MaxOp and HelloTimeout of the connection are those of the ClientConfig.
+	// Server serves its regions on the same connection; nil: the peer cannot request anything. The
+	// ClientConfig determines PD, Insecure, AES256, MaxOp and HelloTimeout of the connection.
 	Server *Server
-	// Responder says that this side has accepted the connection. The peer, which has dialled, must be a
-	// Client without it.
+	// Responder is set if this side accepted the connection. The peer, which dialled, must be a Client
+	// that does not set it.
 	Responder bool
 
-	Insecure bool // operations without keys are possible, if the server allows them too
-	AES256   bool // AES-128 is not enough
+	Insecure bool // allow operations without keys, if the server allows them too
+	AES256   bool // refuse AES-128
 
 	MaxOp        int              // octets of an operation, 512 to 65,536: 4,096
 	MaxSlots     int              // of all Portals of this Client, 1 to 4,096: 64
-	Slots        *Slots           // the budget that they are taken from; nil: no other limit
+	Slots        *Slots           // the budget that the slots are taken from; nil: no other limit
 	OpTimeout    time.Duration    // until the server answers, 1 ms to 60 s: 1 s
 	Dispatch     [2]time.Duration // how long operations wait until they are sent, by class, up to 10 s: 20 and 200 ms; negative: no limit
-	HelloTimeout time.Duration    // until the first message of the peer has come: 10 s
-	ScratchLimit int              // octets of memory for what is under way, at least MaxOp and 16: 16 MiB; with Server its limit is that of both
+	HelloTimeout time.Duration    // until the peer's first message must have arrived: 10 s
+	ScratchLimit int              // octets of memory for outstanding operations, at least MaxOp plus 16: 16 MiB; with Server, the Server's limit is used
 
-	Solicitor *Solicitor // of NewSolicitor; nil: that of Server, or one of its own, of automatic size
+	Solicitor *Solicitor // from NewSolicitor; nil: that of Server, or one of its own, of automatic size
 }
 
 const (
@@ -117,7 +117,7 @@ func (c ServerConfig) withDefaults() (ServerConfig, error) {
 	return c, c.check()
 }
 
-// dispatchTimes is what 0 and negative times mean; then 0 means no limit, as in package op.
+// dispatchTimes replaces 0 by the default and negative times by 0, which means no limit in package op.
 func dispatchTimes(d [2]time.Duration) [2]time.Duration {
 	for i := range d {
 		d[i] = cmp.Or(d[i], defaultDispatch[i])
@@ -177,7 +177,7 @@ func (c *ClientConfig) check() error {
 	)
 }
 
-// holdsOne refuses a limit of memory with which each operation of the largest size would fail.
+// holdsOne refuses a memory limit under which each operation of the largest size would fail.
 func holdsOne(what string, limit, maxOp int) error {
 	if need := maxOp + regionkey.TagSize; limit < need {
 		return fmt.Errorf("rma: %s is %d, and an operation of MaxOp needs %d", what, limit, need)

@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-// settings are what a connection is made with, from the configurations of its client and its server.
+// settings are the parameters of a connection, from the configurations of its client and its server.
 type settings struct {
 	pd        *iwarp.PD
 	initiator bool
@@ -25,7 +25,7 @@ type settings struct {
 	hello     time.Duration
 
 	server    *Server // nil: this side serves nothing
-	slots     int     // 0: this side asks for nothing
+	slots     int     // 0: this side makes no requests
 	opTimeout time.Duration
 	dispatch  [2]time.Duration // of the client
 	solicitor *Solicitor
@@ -58,21 +58,21 @@ func clientSettings(c *ClientConfig) *settings {
 
 func defaultSolicitor() *Solicitor { return newSolicitor(solicit.Config{}) }
 
-// A client is the peer that keys of regions are derived for.
+// A client is the peer for which the keys of regions are derived.
 type client struct {
 	peer     iwarp.Peer
 	known    bool // it was authenticated
 	instance [16]byte
 }
 
-// A conn runs the operations of one QP, in both roles. One goroutine, in run, takes the completions,
-// and that of the timer lets timers run out. Each goroutine that has an event (a completion, a post, a grant,
-// the end of a timer) locks mu, gives the event to a state machine, and does what it asks for before it
-// unlocks mu: so messages are numbered in the order in which they are posted. What takes long is done
-// afterwards without mu, and its end is an event again: see work.go.
+// A conn runs the operations of one QP, in both roles. One goroutine, in run, takes the completions, and
+// the timer's goroutine lets timers run out. Each goroutine that has an event (a completion, a post, a
+// grant, the end of a timer) locks mu, passes the event to a state machine, and performs the machine's
+// actions before it unlocks mu: so messages are numbered in the order in which they are posted. Long
+// actions run afterwards without mu, and their end is an event again: see work.go.
 //
 // A goroutine locks mu before the other locks of this package and those of the verbs, and never holds
-// the mu of two connections. The lock of an Executor comes before those of its Portals, and that of a
+// the mu of two connections. The lock of an Executor comes before the locks of its Portals, and that of a
 // Client before that of its Slots. All others are leaves: nothing else is locked while they are held.
 type conn struct {
 	*settings
@@ -82,27 +82,27 @@ type conn struct {
 	peer client
 
 	secret  regionkey.Key     // of the connection; only if there are keys
-	dataCtr regionkey.Counter // of what this side seals
+	dataCtr regionkey.Counter // of the data that this side seals
 	done    chan struct{}     // closed at the end of run
-	ready   chan struct{}     // closed when the HELLO of the peer has come
+	ready   chan struct{}     // closed when the HELLO of the peer has been accepted
 
 	mu       sync.Mutex
-	now      time.Time // of the event that is handled: see enter
+	now      time.Time // of the current event: see enter
 	hello    op.Hello
 	mine     wire.Hello
 	theirs   wire.Hello
 	suite    uint8
 	overhead int        // octets that sealing adds
-	maxOp    int        // that both sides can
-	asClient *op.Client // nil before the HELLO, as asServer
+	maxOp    int        // the smaller one of both sides
+	asClient *op.Client // nil before the HELLO, like asServer
 	asServer *op.Server
-	clientDo []op.Action // what the machines ask for
+	clientDo []op.Action // the pending actions of the machines
 	serverDo []op.Action
 	work     []work
 	owed     int // octets of work
 	revokes  []revoking
-	stalled  []revoking // that are not left to run yet
-	looks    time.Time  // when to look at those
+	stalled  []revoking // not yet in revokes
+	looks    time.Time  // when to check stalled again
 
 	sendCtr regionkey.Counter // of messages
 	recvCtr uint64
@@ -115,26 +115,26 @@ type conn struct {
 	calls    []call            // by slot
 	flights  []flight          // by record of asClient
 	requests []request         // by record of asServer
-	asked    request           // the request that has just come
-	granting uint64            // the grant that the connection is being told of
-	said     said              // by the message that has just come
+	asked    request           // the request in the current message
+	granting uint64            // the grant that granted reports
+	said     said              // by the current message
 	opened   map[uint64]permit // by the numbers of regions
 
 	timer   *time.Timer
-	armed   time.Time // when it ends; zero: it does not run
-	pause   time.Time // until then no timer runs out: see rings; zero: they do
+	armed   time.Time // when the timer ends; zero: it does not run
+	pause   time.Time // until then no timer runs out: see rings; zero: no pause
 	stage   stage
-	again   chan struct{} // with a token run looks again, when the connection is gone
+	again   chan struct{} // a token makes run check again whether the connection is idle, when it is gone
 	busy    int           // calls that have not ended
-	drained chan struct{} // closed when there are none, asServer has answered all, and the connection is closing
-	err     error         // why this side has ended it; nil: it has not
+	drained chan struct{} // closed when the connection is closing, busy is 0 and asServer has answered all requests
+	err     error         // why this side has ended the connection; nil: it has not
 	wcs     [4]iwarp.WC   // of run
 }
 
 // errOneCQ is the error of a QP whose completions come on two CQs.
 var errOneCQ = errors.New("rma: the QP needs one CQ for both queues: QPConfig.SendCQ and RecvCQ")
 
-// newConn takes the QP over. If it fails the QP is as before.
+// newConn takes the QP over. If it fails, the QP remains unchanged.
 func newConn(qp *iwarp.QP, s *settings) (*conn, error) {
 	if qp.SendCQ() != qp.RecvCQ() {
 		return nil, errOneCQ
@@ -157,8 +157,8 @@ func newConn(qp *iwarp.QP, s *settings) (*conn, error) {
 	return c, nil
 }
 
-// enter takes mu for an event, and reads the clock. One time is good enough for all that comes of the
-// event, and a server that believes it earlier than it is stops earlier than it must.
+// enter locks mu for an event, and reads the clock. The event and all its consequences share this time,
+// which may be too early: then the PullTimeout of a server ends earlier than it must.
 func (c *conn) enter() {
 	c.mu.Lock()
 	c.now = time.Now()
@@ -177,12 +177,12 @@ func (c *conn) start() {
 const (
 	// mostLate is how late the timer may be in a process that runs.
 	mostLate = 100 * time.Millisecond
-	// readFirst is how long a process that was stopped reads what has come, before any timer runs out.
+	// readFirst is how long a process that was stopped reads what has arrived, before any timer runs out.
 	readFirst = 100 * time.Millisecond
 )
 
-// rings handles the end of the timer. If it comes late, this process was stopped, and what the peer has said in time may still be
-// to be read: that comes first.
+// rings handles the end of the timer. If the timer is late, this process was stopped, and messages that the peer sent in time
+// may not have been read yet: they are read before any timer runs out.
 func (c *conn) rings() {
 	c.enter()
 	if c.pause.IsZero() && !c.armed.IsZero() && c.now.Sub(c.armed) > mostLate {
@@ -198,7 +198,7 @@ func (c *conn) rings() {
 	c.solicitor.deliver()
 }
 
-// lookAgain makes run look whether anything of the connection is left. mu is held.
+// lookAgain makes run check whether anything of the connection is left. mu is held.
 func (c *conn) lookAgain() {
 	select {
 	case c.again <- struct{}{}:
@@ -206,7 +206,7 @@ func (c *conn) lookAgain() {
 	}
 }
 
-// settle does what the machines ask for, and releases mu.
+// settle performs the actions of the machines, and unlocks mu.
 func (c *conn) settle() {
 	c.perform()
 	c.flush()
@@ -215,7 +215,7 @@ func (c *conn) settle() {
 	c.mu.Unlock()
 }
 
-// leave is settle, and then it does what takes long, and tells other connections of their grants.
+// leave does the same as settle. It also does the work that takes long, and tells other connections of their grants.
 func (c *conn) leave() {
 	for {
 		w, more := c.nextWork()
@@ -238,8 +238,8 @@ func (c *conn) leave() {
 	}
 }
 
-// leaveToRun is leave for goroutines of the user. Where this side serves, what takes long may call methods
-// of Buffers and Authorize, which run alone does. mu is held.
+// leaveToRun is leave for goroutines of the user. If this side serves, the work may call methods of Buffers
+// and Authorize, so it is left to run. mu is held.
 func (c *conn) leaveToRun() {
 	if c.server == nil {
 		c.leave()
@@ -249,7 +249,7 @@ func (c *conn) leaveToRun() {
 	c.solicitor.deliver()
 }
 
-// perform does what the machines ask for, in order, with what they ask for meanwhile. mu is held.
+// perform performs the actions of the machines in order, including those that are added meanwhile. mu is held.
 func (c *conn) perform() {
 	for i, j := 0, 0; ; {
 		switch {
@@ -266,7 +266,7 @@ func (c *conn) perform() {
 	}
 }
 
-// arm sets the timer to the next time at which there is something to do. mu is held.
+// arm sets the timer to the next time at which something is due. mu is held.
 func (c *conn) arm() {
 	var next time.Time
 	earlier := func(t time.Time, ok bool) {
@@ -285,7 +285,7 @@ func (c *conn) arm() {
 		earlier(c.now.Add(postWithin), true)
 	}
 	if next.Before(c.pause) {
-		next = c.pause // and so it is if there is nothing else to do
+		next = c.pause // also if nothing else is due
 	}
 	if next.IsZero() || !c.armed.IsZero() && !next.Before(c.armed) {
 		return // the timer runs, and ends early enough
@@ -294,7 +294,7 @@ func (c *conn) arm() {
 	c.timer.Reset(time.Until(next))
 }
 
-// granted tells a machine that there is room in the window.
+// granted tells a machine that the window has admitted an operation.
 func (c *conn) granted(t ticket) {
 	c.enter()
 	c.granting = t.grant
@@ -318,12 +318,12 @@ func (c *conn) end(err error) {
 	c.cq.Signal() // run ends the QP
 }
 
-// ending reports whether something has failed with err because the QP is ending: why it ends is the error then.
+// ending reports whether err only shows that the QP is ending: then the reason for that is the error to report.
 func (c *conn) ending(err error) bool {
 	return errors.Is(err, net.ErrClosed) && c.qp.State() != iwarp.StateRTS
 }
 
-// lostBy is why the connection has ended, in an error that matches net.ErrClosed. mu is held.
+// lostBy returns why the connection has ended, as an error that matches net.ErrClosed. mu is held.
 func (c *conn) lostBy() error {
 	if c.err != nil {
 		return fmt.Errorf("%w: %w", errClosed, c.err)

@@ -19,17 +19,17 @@ import (
 	"github.com/goiwarp/iwarp/regionkey"
 )
 
-// A fated pair has one connection after the other, of which each is damaged while all kinds of operations are under way.
+// A fated pair has one connection after another, each of which is damaged while all kinds of operations are outstanding.
 type fated struct {
 	*pair
 	line    *damage.Line // of the connection
-	wait    func()       // waits until everything waits for something; nil: in real time
+	wait    func()       // waits until all goroutines are blocked; nil: in real time
 	longest time.Duration
 	well    map[string]int // operations that have succeeded, by name
 	failed  map[string]int
 }
 
-// newFated makes a pair. Its network has lines if it is not SCTP.
+// newFated makes a pair. Unless its network is SCTP, it has lines.
 func newFated(t *testing.T, p plan, wait func()) *fated {
 	t.Helper()
 	f := &fated{wait: wait, well: make(map[string]int), failed: make(map[string]int)}
@@ -65,14 +65,14 @@ func (f *fated) first() {
 	}
 }
 
-// A deed is an operation that was begun, and what it may do.
+// A deed is an operation that was begun, and the effect that it may have.
 type deed struct {
 	name string
 	cmd  Command
 	want []byte // of a Read
 }
 
-// deeds are Reads and Writes of regions of the memory that do not overlap. round makes their octets differ from those before.
+// deeds are Reads and Writes of regions of the memory that do not overlap. round varies their octets.
 func (f *fated) deeds(h *Handle, round byte) []deed {
 	f.mem.Update(func(b []byte) {
 		clear(b[:1<<15])
@@ -90,7 +90,7 @@ func (f *fated) deeds(h *Handle, round byte) []deed {
 	}
 }
 
-// A control is an Open or a Rekey under way.
+// A control is an outstanding Open or Rekey.
 type control struct {
 	name string
 	end  chan error
@@ -114,8 +114,8 @@ func controls(ctx context.Context, h *Handle, opened *Handle) []control {
 	}
 }
 
-// damages makes a connection, begins everything, and lets how happen behind so many octets, or datagrams, of one side. It
-// returns how many of that side have passed.
+// damages makes a connection, begins everything, and applies the damage how after so many octets, or datagrams, of one side. It
+// returns how many octets or datagrams of that side have passed.
 func (f *fated) damages(side int, how string, at int) (passed int) {
 	f.Helper()
 	where := fmt.Sprintf("%s behind %d of side %d", how, at, side)
@@ -131,7 +131,7 @@ func (f *fated) damages(side int, how string, at int) (passed int) {
 	deeds, begun := f.deeds(h, byte(at)|1), time.Now()
 	ends := make([]Completion, 0, len(deeds))
 	for _, d := range deeds {
-		if _, err := portal.Post(d.cmd); err != nil { // datagrams are not held, so the damage may come before it
+		if _, err := portal.Post(d.cmd); err != nil { // datagrams are not held, so the damage may come first
 			require.ErrorIs(f, err, net.ErrClosed, where)
 			require.Nil(f, f.line, where)
 			ends = append(ends, Completion{Tag: d.cmd.Tag, Err: err})
@@ -165,14 +165,14 @@ func (f *fated) damages(side int, how string, at int) (passed int) {
 	return passed
 }
 
-// octets are those of the region that operations use.
+// octets returns the octets of the region that operations use.
 func (f *fated) octets() []byte {
 	b := make([]byte, 1<<15)
 	f.mem.View(func(all []byte) { copy(b, all) })
 	return b
 }
 
-// arm prepares the damage. On a line nothing passes until release.
+// arm prepares the damage. On a line, nothing passes until release.
 func (f *fated) arm(side, at int, how string) {
 	if f.line == nil {
 		f.plan.sockets.Arm(side, at, how)
@@ -191,7 +191,7 @@ func (f *fated) release() {
 	}
 }
 
-// ends waits until n operations have ended, and returns their ends by their tags. Some were refused.
+// ends waits until n operations have ended, and returns their ends by tag. Some operations were refused.
 func (f *fated) ends(ctx context.Context, p *Portal, refused []Completion, n int, where string) []Completion {
 	f.Helper()
 	all := refused
@@ -216,7 +216,7 @@ func (f *fated) count(name string, err error) {
 	}
 }
 
-// wantEffect wants success if, and only if, the effect is in place, as far as the outcome says so.
+// wantEffect requires the effect to be in place after success, and to be as the outcome says after a failure.
 func (f *fated) wantEffect(d deed, end Completion, where string) {
 	f.Helper()
 	got := make([]byte, len(d.cmd.Buf))
@@ -236,7 +236,7 @@ func (f *fated) wantEffect(d deed, end Completion, where string) {
 	}
 }
 
-// fateOf is that of an operation that has failed.
+// fateOf returns the outcome of a failed operation.
 func fateOf(err error) Outcome {
 	var e *OpError
 	if errors.As(err, &e) {
@@ -245,7 +245,7 @@ func fateOf(err error) Outcome {
 	return Closed // it was not begun
 }
 
-// wantKey wants the region to have its next key if, and only if, the outcome says so.
+// wantKey requires the region to have its next key if, and only if, the outcome says so.
 func (f *fated) wantKey(before regionkey.Epoch, err error, where string) {
 	f.Helper()
 	switch now := f.region.Epoch(); {
@@ -258,7 +258,7 @@ func (f *fated) wantKey(before regionkey.Epoch, err error, where string) {
 	}
 }
 
-// breakOff ends the connection, and wants nothing of it to be left.
+// breakOff ends the connection, and requires that nothing of it is left.
 func (f *fated) breakOff(o *pair, side int) (passed int) {
 	f.Helper()
 	if f.line != nil {
@@ -268,7 +268,7 @@ func (f *fated) breakOff(o *pair, side int) (passed int) {
 		passed = f.plan.sockets.Passed(side)
 		f.plan.sockets.Disarm()
 		_, _ = o.qps[0].Abort(), o.qps[1].Abort() // they may have ended
-		f.wait()                                  // their ABORTs are no datagrams of the next connection
+		f.wait()                                  // so that their ABORTs do not count as datagrams of the next connection
 	}
 	require.NoError(f, o.client.Close())
 	require.NotErrorIs(f, <-o.served, context.Canceled, "it has ended with the connection")
@@ -280,7 +280,7 @@ func (f *fated) breakOff(o *pair, side int) (passed int) {
 	return passed
 }
 
-// wantBoth wants operations of each kind to have succeeded, and to have failed if failures is set.
+// wantBoth requires that operations of each kind have succeeded and, if failures is set, that some have failed.
 func (f *fated) wantBoth(failures bool) {
 	f.Helper()
 	for _, name := range []string{"write", "read", "direct read", "empty write", "open", "rekey"} {
@@ -289,13 +289,13 @@ func (f *fated) wantBoth(failures bool) {
 	}
 }
 
-// wait waits, in virtual time, until everything waits.
+// wait waits, in virtual time, until all goroutines are blocked.
 func wait() { time.Sleep(time.Nanosecond) }
 
-// never is behind all that a side sends.
+// never is a position after everything that a side sends.
 const never = 1 << 20
 
-// damageStrides is how many octets further each damage is than the one before.
+// damageStrides is the distance, in octets, between one damage and the next.
 var damageStrides = map[bool]int{false: 1, true: 11}[raceorder.Enabled]
 
 // TestRMA_19_21_28_DamageAtEveryOctet: in virtual time, over the pipe. Every operation ends once, in bounded time, with success only if its effect
@@ -321,7 +321,7 @@ func TestRMA_19_21_28_DamageAtEveryOctet(t *testing.T) {
 	}
 }
 
-// TestDamageAtEveryDatagram of SCTP over UDP, in virtual time. What is lost, corrupt or late is sent again.
+// TestDamageAtEveryDatagram damages SCTP over UDP, in virtual time. Datagrams that are lost, corrupt or late are sent again.
 func TestDamageAtEveryDatagram(t *testing.T) {
 	for how, repaired := range map[string]bool{damage.Corrupt: true, damage.Lose: true, damage.Stall: true, damage.Vanish: false, damage.Address: false, damage.Abort: false} {
 		for side := range 2 {
@@ -341,7 +341,7 @@ func TestDamageAtEveryDatagram(t *testing.T) {
 	}
 }
 
-// TestRMA_19_DamageOverTCP: behind some of the octets of TCP and of TLS, in real time.
+// TestRMA_19_DamageOverTCP damages TCP and TLS after some of their octets, in real time.
 func TestRMA_19_DamageOverTCP(t *testing.T) {
 	client, server := testTLS()
 	for name, p := range map[string]plan{"TCP": {network: "tcp"}, "TLS": {network: "tcp", plain: true, clientTLS: client, serverTLS: server}} {
@@ -360,7 +360,7 @@ func TestRMA_19_DamageOverTCP(t *testing.T) {
 				f.damages(side, damage.HalfClose, total/3)
 				f.damages(side, damage.HalfClose, total/2)
 			}
-			f.plan.client.OpTimeout = 3 * time.Second // which is how long this takes
+			f.plan.client.OpTimeout = 3 * time.Second // the duration of each timeout
 			began := f.failed["write"]
 			f.damages(0, damage.Vanish, 200)
 			require.Greater(t, f.failed["write"], began, "silence ends an operation")

@@ -11,7 +11,7 @@ import (
 )
 
 // A server has a region, which a client reads and writes. Both have proved their identities, so
-// that everything is encrypted. When the region gets another key the client opens it again.
+// everything is encrypted. When the region gets another key, the client opens it again.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -54,7 +54,7 @@ func Example() {
 	fmt.Println("written:", n, err)
 	memory.Update(func(b []byte) { copy(b, "hello") })
 
-	// A Portal has single operations.
+	// A Portal runs single operations.
 	one, err := client.Portal(1)
 	check(err)
 	read := func() {
@@ -80,7 +80,7 @@ func Example() {
 	// "hello", refused: false
 }
 
-// sides makes what the example needs of other packages.
+// sides sets up what the example needs from other packages.
 func sides() (rnic *iwarp.RNIC, pd *iwarp.PD, client, server *cm.Auth) {
 	rnic, err := iwarp.Open(nil)
 	check(err)

@@ -11,20 +11,20 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-// An Executor moves any number of octets between this side and regions of one peer, by operations of
-// its Portals, which it has alone. It splits them at Client.MaxOp, and keeps as many under way as the
-// delay of the answers allows.
+// An Executor moves any number of octets between this side and regions of one peer, by operations of its
+// Portals, which nothing else may use. It splits transfers at Client.MaxOp, and keeps as many operations
+// outstanding as the delay of the answers allows.
 type Executor struct {
 	portals  []*Portal
 	maxOp    int
 	noReopen bool
 
-	mu       sync.Mutex // before those of the Portals
+	mu       sync.Mutex // locked before those of the Portals
 	pacer    solicit.Pacer
 	inFlight int                // operations
-	queued   int                // of them: they wait for the window
+	queued   int                // operations in flight that wait for the window
 	waiting  map[*move]struct{} // moves that could not begin a chunk
-	idle     []*move            // to be used again
+	idle     []*move            // for reuse
 	handles  map[handleName]*Handle
 }
 
@@ -39,9 +39,9 @@ var (
 	errPortalsClosed = fmt.Errorf("%w: the Portals of the Executor are closed", ErrNoSlot)
 )
 
-// NewExecutor returns an Executor of these Portals, one at least, which nothing else may use. They may be
-// of several connections to the same peer: each operation goes to the Portal with the fewest of them, of
-// those whose connection has not ended. Such an Executor opens each region on the other connections too, and
+// NewExecutor returns an Executor on at least one Portal. Nothing else may use the Portals. They may belong
+// to several connections to the same peer: each operation goes to the Portal with the fewest operations
+// whose connection has not ended. Such an Executor opens each region on the other connections too, and
 // keeps those Handles as long as it exists.
 func NewExecutor(portals ...*Portal) *Executor {
 	e := &Executor{portals: portals, waiting: make(map[*move]struct{}), handles: make(map[handleName]*Handle)}
@@ -53,28 +53,27 @@ func NewExecutor(portals ...*Portal) *Executor {
 	return e
 }
 
-// SetAutoReopen says whether the Executor opens a region again, once for each call, when its keys are
-// those of an older epoch, and repeats what was refused. It does by default. Call it before the first
-// transfer.
+// SetAutoReopen sets whether the Executor opens a region again, once for each call, when its keys are of
+// an older epoch, and repeats the operations that were refused. The default is true. Call SetAutoReopen
+// before the first transfer.
 func (e *Executor) SetAutoReopen(on bool) { e.noReopen = !on }
 
-// Stats returns what the Executor knows of the path.
+// Stats returns what the Executor has measured of the path.
 func (e *Executor) Stats() solicit.PacerStats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.pacer.Stats()
 }
 
-// ReadAt reads len(p) octets of a region from off, in octets. It returns how many it has read before the
-// first failure, and that failure, mostly an *OpError. If ctx ends it returns its error at once, and 0
-// octets; p belongs to the Executor then until the operations that are under way have ended, each in
-// bounded time.
+// ReadAt reads len(p) octets of a region from offset off. It returns how many it read before the first
+// failure, and that failure, usually an *OpError. If ctx ends, ReadAt returns 0 and the error of ctx at
+// once; p then belongs to the Executor until the outstanding operations have ended, each in bounded time.
 func (e *Executor) ReadAt(ctx context.Context, h *Handle, p []byte, off int64) (int, error) {
 	return e.run(ctx, Command{Op: Read, Handle: h, Buf: p}, off)
 }
 
-// WriteAt writes the octets of p to a region, at off. What it returns, and when p may be used again,
-// is as for ReadAt. Each operation is one write; all of them together are not.
+// WriteAt writes p to a region at offset off. Its results, and the time when p may be used again, are as
+// for ReadAt. Each operation is a separate write, and WriteAt as a whole is not atomic.
 func (e *Executor) WriteAt(ctx context.Context, h *Handle, p []byte, off int64) (int, error) {
 	return e.run(ctx, Command{Op: Write, Handle: h, Buf: p}, off)
 }
@@ -124,8 +123,8 @@ func (e *Executor) spare(m *move) {
 	e.idle = append(e.idle, m)
 }
 
-// begin asks whether the move may begin a chunk now: then there is a Portal. If there is none, and no error,
-// the move is told when it may be so.
+// begin returns a Portal and a slot if the move may begin a chunk now. If it returns neither a Portal nor an
+// error, the move is woken when it may try again, and tries again by itself at the time at.
 func (e *Executor) begin(m *move, now time.Time) (p *Portal, s Slot, at time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -153,7 +152,8 @@ func (e *Executor) send() {
 }
 
 // takeSlot takes a slot of the Portal with the fewest operations; nil: none is free now. It fails if all
-// Portals are closed. If all connections have ended it takes one of theirs: to begin an operation tells why.
+// Portals are closed. If all connections have ended, it takes a slot of one of them, so that the operation
+// fails with the reason for that.
 func (e *Executor) takeSlot() (*Portal, Slot, error) {
 	for {
 		best, open := e.fewest(false)
@@ -172,8 +172,8 @@ func (e *Executor) takeSlot() (*Portal, Slot, error) {
 	}
 }
 
-// fewest finds the Portal with a free slot and the fewest operations, of those that are not closed and whose
-// connection has ended, or has not. open reports whether there are such Portals.
+// fewest finds the Portal with the fewest operations that has a free slot, among the open Portals on
+// connections that have ended, or on those that have not. open reports whether there are such Portals.
 func (e *Executor) fewest(ended bool) (best *Portal, open bool) {
 	least := 0
 	for _, p := range e.portals {
@@ -189,7 +189,7 @@ func (e *Executor) fewest(ended bool) (best *Portal, open bool) {
 	return best, open
 }
 
-// issued says that an operation is not in the queue any more.
+// issued notes that an operation has left the queue.
 func (e *Executor) issued() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -205,7 +205,7 @@ func (e *Executor) wake() {
 	}
 }
 
-// undo gives back what begin has taken for a chunk that could not be begun.
+// undo reverts begin for a chunk that could not be begun.
 func (e *Executor) undo(p *Portal, s Slot) {
 	p.give(s)
 	e.mu.Lock()
@@ -215,7 +215,7 @@ func (e *Executor) undo(p *Portal, s Slot) {
 	e.wake()
 }
 
-// ended takes the end of a chunk. The moves that wait are woken by what is told of it.
+// ended handles the end of a chunk. move.tell wakes the waiting moves.
 func (e *Executor) ended(p *Portal, s Slot, end *Completion) {
 	p.give(s)
 	e.mu.Lock()
@@ -224,7 +224,7 @@ func (e *Executor) ended(p *Portal, s Slot, end *Completion) {
 	e.pacer.Done(time.Now(), end.Issue, end.Total, outcomeOf(end.Err))
 }
 
-// outcomeOf is what an operation that has ended so says of the path.
+// outcomeOf returns what the end of an operation means for the pacer.
 func outcomeOf(err error) solicit.Outcome {
 	switch {
 	case err == nil:
@@ -238,7 +238,7 @@ func outcomeOf(err error) solicit.Outcome {
 	}
 }
 
-// handle finds, or opens, what stands for a Handle on another connection.
+// handle finds or opens the Handle on a connection that corresponds to h.
 func (e *Executor) handle(ctx context.Context, cl *Client, h *Handle) (*Handle, error) {
 	if h.client == cl {
 		return h, nil
@@ -250,7 +250,7 @@ func (e *Executor) handle(ctx context.Context, cl *Client, h *Handle) (*Handle, 
 	if other != nil {
 		return other, nil
 	}
-	e.send() // what was begun before does not wait for the answer
+	e.send() // operations that were begun before do not wait for the answer
 	other, err := cl.Open(ctx, h.region, h.ops)
 	if err == nil {
 		e.mu.Lock()
@@ -260,7 +260,7 @@ func (e *Executor) handle(ctx context.Context, cl *Client, h *Handle) (*Handle, 
 	return other, err
 }
 
-// reopen gets the keys of a region again, on all connections that have not ended.
+// reopen requests the keys of a region again, on all connections that have not ended.
 func (e *Executor) reopen(ctx context.Context, h *Handle) error {
 	var err error
 	if !h.client.ended() {
@@ -283,8 +283,8 @@ func (e *Executor) reopen(ctx context.Context, h *Handle) error {
 // staleKey is the Verdict of operations for which a Transfer opens the region again.
 var staleKey = op.Verdict{Outcome: op.RemoteAuth, Reason: op.StaleEpoch}
 
-// verdictOf is how an operation has ended, as package op has it. A wrong key may be one of a region
-// that is gone, where another one has its number by now: to open the region again tells.
+// verdictOf returns how an operation has ended, in terms of package op. A wrong key may belong to a closed
+// region whose number a new region has by now. To open the region again shows whether it does.
 func verdictOf(err error) op.Verdict {
 	if err == nil {
 		return op.Verdict{}

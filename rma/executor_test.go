@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
-// TestRMA_31_ExecutorMovesAnyNumberOfOctets in chunks of what an operation may have.
+// TestRMA_31_ExecutorMovesAnyNumberOfOctets: in chunks of at most MaxOp octets.
 func TestRMA_31_ExecutorMovesAnyNumberOfOctets(t *testing.T) {
 	bubble(t, movesAnyNumber)
 }
@@ -50,13 +50,13 @@ func movesAnyNumber(t *testing.T) {
 	require.NoError(t, <-w.served)
 }
 
-// TestExecutorWithoutPortals says what is missing.
+// TestExecutorWithoutPortals: the error says what is missing.
 func TestExecutorWithoutPortals(t *testing.T) {
 	_, err := NewExecutor().ReadAt(t.Context(), new(Handle), nil, 0)
 	require.EqualError(t, err, "rma: an Executor without Portals")
 }
 
-// TestExecutorOfClosedPortals ends with an error, also in the middle.
+// TestExecutorOfClosedPortals: a transfer fails, even in the middle.
 func TestExecutorOfClosedPortals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
@@ -75,7 +75,7 @@ func TestExecutorOfClosedPortals(t *testing.T) {
 	})
 }
 
-// TestRMA_32_ExecutorStopsAtTheFirstFailure and tells how many octets before it were moved.
+// TestRMA_32_ExecutorStopsAtTheFirstFailure: it reports how many octets before the failure were moved.
 func TestRMA_32_ExecutorStopsAtTheFirstFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
@@ -93,7 +93,7 @@ func TestRMA_32_ExecutorStopsAtTheFirstFailure(t *testing.T) {
 	})
 }
 
-// TestRMA_35_WrongKeyMayBeAnOldOne: of a region that is gone, whose number another one has by now.
+// TestRMA_35_WrongKeyMayBeAnOldOne: it may belong to a closed region whose number a new region has.
 func TestRMA_35_WrongKeyMayBeAnOldOne(t *testing.T) {
 	require.Equal(t, staleKey, verdictOf(&OpError{Outcome: RemoteAuth, Reason: BadKey}))
 	require.Equal(t, staleKey, verdictOf(&OpError{Outcome: RemoteAuth, Reason: StaleEpoch}))
@@ -101,7 +101,7 @@ func TestRMA_35_WrongKeyMayBeAnOldOne(t *testing.T) {
 	require.NotEqual(t, staleKey, verdictOf(net.ErrClosed))
 }
 
-// TestRMA_35_ExecutorOpensAgain: once, and repeats what was refused.
+// TestRMA_35_ExecutorOpensAgain: once, and it repeats the operations that were refused.
 func TestRMA_35_ExecutorOpensAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
@@ -125,7 +125,7 @@ func TestRMA_35_ExecutorOpensAgain(t *testing.T) {
 	})
 }
 
-// TestRMA_36_CancelledContextEndsTheWait and not the operation.
+// TestRMA_36_CancelledContextEndsTheWait: but not the operation.
 func TestRMA_36_CancelledContextEndsTheWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
@@ -151,7 +151,7 @@ func TestRMA_36_CancelledContextEndsTheWait(t *testing.T) {
 	})
 }
 
-// TestRMA_44_ExecutorAllocatesNothingOfItsOwn beside the one allocation of each operation.
+// TestRMA_44_ExecutorAllocatesNothingOfItsOwn: there is only the one allocation of each operation.
 func TestRMA_44_ExecutorAllocatesNothingOfItsOwn(t *testing.T) {
 	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
@@ -162,7 +162,7 @@ func TestRMA_44_ExecutorAllocatesNothingOfItsOwn(t *testing.T) {
 	ctx := context.Background()
 	var err error
 	once := func() { _, err = e.ReadAt(ctx, h, buf, 0) }
-	for range 200 { // until each place of each queue was used
+	for range 200 { // until each entry of each queue has been used
 		once()
 	}
 	n := testing.AllocsPerRun(200, once)
@@ -192,8 +192,8 @@ func TestExecutorAfterManyOperationsThatCouldNotBegin(t *testing.T) {
 	})
 }
 
-// TestExecutorGoesOnWithoutAConnectionThatHasEnded, also when the region gets another key, and whichever connection the
-// Handle is of; without any its error tells why.
+// TestExecutorGoesOnWithoutAConnectionThatHasEnded: even if the region gets another key, and whichever connection the
+// Handle belongs to. Without any connection, its error says why.
 func TestExecutorGoesOnWithoutAConnectionThatHasEnded(t *testing.T) {
 	for lost := range 2 {
 		bubble(t, func(t *testing.T) {
@@ -225,11 +225,11 @@ func TestExecutorGoesOnWithoutAConnectionThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestRMA_31_ExecutorThatOpensTheRegion on another connection, which takes its time, has sent what it has begun before.
+// TestRMA_31_ExecutorThatOpensTheRegion: before it opens the region on another connection, which is slow, it sends the operations begun so far.
 func TestRMA_31_ExecutorThatOpensTheRegion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var w *pair
-		var sent []uint64 // by w, when a moment of each Open is over
+		var sent []uint64 // messages sent by w, a moment after the start of each Open
 		w = start(t, plan{server: ServerConfig{Authorize: func(_ iwarp.Peer, _ uint64, ops Ops) Ops {
 			time.Sleep(time.Millisecond)
 			sent = append(sent, w.qps[0].Stats().Sent.Send.Messages)
@@ -242,11 +242,11 @@ func TestRMA_31_ExecutorThatOpensTheRegion(t *testing.T) {
 		require.NoError(t, err)
 		h, e := w.opens(), NewExecutor(w.portal(1), o.portal(1))
 		buf := make([]byte, 2*w.client.MaxOp())
-		for range 20 { // until it keeps several operations under way: these use one connection alone
+		for range 20 { // until it keeps several operations outstanding; these use only one connection
 			_, err := e.ReadAt(w.context(), h, buf[:16], 0)
 			require.NoError(t, err)
 		}
-		time.Sleep(2 * defaultOpTimeout) // no timer of theirs sends anything
+		time.Sleep(2 * defaultOpTimeout) // so that none of their timers sends anything
 		before := w.qps[0].Stats().Sent.Send.Messages
 		n, err := e.ReadAt(w.context(), h, buf, 0)
 		require.NoError(t, err)
@@ -259,7 +259,7 @@ func TestRMA_31_ExecutorThatOpensTheRegion(t *testing.T) {
 	})
 }
 
-// TestExecutorTellsThatAnOpenWasRefused, where the region was to be opened again, and not that its keys were old.
+// TestExecutorTellsThatAnOpenWasRefused: it reports that the Open of the region was refused, and not that its keys were old.
 func TestExecutorTellsThatAnOpenWasRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var refuses atomic.Bool

@@ -13,10 +13,10 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
-// numbers is how many a counter has.
+// numbers is how many numbers a counter has.
 const numbers = 1 << 48
 
-// servedConn is the connection of the server.
+// servedConn returns the connection of the server.
 func (w *pair) servedConn() *conn {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -26,7 +26,7 @@ func (w *pair) servedConn() *conn {
 	return nil
 }
 
-// jump makes the next message of a connection that with the number n, which its peer expects.
+// jump makes n the number of the next message of a connection, which its peer also expects.
 func jump(from, to *conn, n uint64) {
 	from.mu.Lock()
 	next, _ := from.sendCtr.Next()
@@ -37,8 +37,8 @@ func jump(from, to *conn, n uint64) {
 	to.recvCtr = n
 }
 
-// TestKEY_9_MessagesAreNumberedToTheEnd: the message with the last number arrives, and instead of the
-// next one the connection ends.
+// TestKEY_9_MessagesAreNumberedToTheEnd: the message with the last number arrives. Instead of the next
+// message, the connection ends.
 func TestKEY_9_MessagesAreNumberedToTheEnd(t *testing.T) {
 	t.Run("of a client", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
@@ -71,8 +71,8 @@ func TestKEY_9_MessagesAreNumberedToTheEnd(t *testing.T) {
 	})
 }
 
-// TestKEY_9_DataAreNumberedToTheEnd: when the numbers of data are used up the connection ends, and no
-// octets are sent in place of those that cannot be sealed.
+// TestKEY_9_DataAreNumberedToTheEnd: when the numbers of data are used up, the connection ends, and no other
+// octets are sent instead of those that cannot be sealed.
 func TestKEY_9_DataAreNumberedToTheEnd(t *testing.T) {
 	t.Run("of a client", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {

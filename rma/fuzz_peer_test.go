@@ -16,20 +16,20 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// The regions of a server whose peer is hostile: what it may, it may by its keys.
+// The regions of a server whose peer is hostile, with the rights that the peer has by its keys.
 const (
 	readRegion    = regionID // read
 	foreignRegion = 2        // nothing
 	writeRegion   = 3        // read and write
 )
 
-// A hostilePeer is a peer that has agreed, and then does what the octets of an input say. Its outer tags
+// A hostilePeer is a peer that has agreed, and then does what the octets of an input determine. Its outer tags
 // are right.
 type hostilePeer struct {
 	*raw
 	in      []byte
-	client  bool                            // and not the server
-	usual   []wire.Type                     // what it sends mostly
+	client  bool                            // otherwise it is the server
+	usual   []wire.Type                     // message types that it sends most of the time
 	sealers map[uint64][4]*regionkey.Sealer // by region and operation
 	own     []uint32                        // STags of sinks of its own
 	dataCtr uint64
@@ -39,7 +39,7 @@ type hostilePeer struct {
 	known []knownOp
 }
 
-// A knownOp is an operation that one side has asked for.
+// A knownOp is an operation that one side has requested.
 type knownOp struct {
 	id          op.ID
 	region, off uint64
@@ -47,7 +47,7 @@ type knownOp struct {
 	salt        [16]byte
 }
 
-// theOctets is what is in the blobs of a hostile peer.
+// theOctets is the content of the blobs of a hostile peer.
 const theOctets = 0xee
 
 func (h *hostilePeer) byte() int {
@@ -59,7 +59,7 @@ func (h *hostilePeer) byte() int {
 	return int(b)
 }
 
-// anyOf is one of a list, which the input chooses; the zero value if it is empty.
+// anyOf returns an element of a list, which the input chooses, or the zero value if the list is empty.
 func anyOf[T any](h *hostilePeer, list []T) (v T) {
 	if b := h.byte(); len(list) > 0 {
 		v = list[b%len(list)]
@@ -67,7 +67,7 @@ func anyOf[T any](h *hostilePeer, list []T) (v T) {
 	return v
 }
 
-// listens keeps what the messages of the other side say, until the connection ends.
+// listens remembers the contents of the other side's messages, until the connection ends.
 func (h *hostilePeer) listens() {
 	for {
 		msg, _, err := h.next()
@@ -80,7 +80,7 @@ func (h *hostilePeer) listens() {
 	}
 }
 
-// learns what a message, of any side, says of an operation. mu is held.
+// learns remembers what a message, of any side, says about an operation. mu is held.
 func (h *hostilePeer) learns(msg []byte) {
 	be, d := binary.BigEndian, knownOp{id: id(msg)}
 	switch wire.Type(msg[1]) {
@@ -102,20 +102,20 @@ func (h *hostilePeer) learns(msg []byte) {
 	h.known = append(h.known, d)
 }
 
-// someOp is one of the latest operations.
+// someOp returns one of the latest operations.
 func (h *hostilePeer) someOp() knownOp {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return anyOf(h, h.known[max(0, len(h.known)-4):])
 }
 
-// newID is the ID of a new operation.
+// newID returns the ID of a new operation.
 func (h *hostilePeer) newID() op.ID {
 	h.last++
 	return op.NewID(uint16(h.byte()%8), 100+h.last)
 }
 
-// tag is an STag that the other side has lent, or any.
+// tag returns an STag that the other side has lent, or any other one.
 func (h *hostilePeer) tag() uint32 {
 	if b := h.byte(); b < 240 {
 		return h.someOp().tag
@@ -123,7 +123,7 @@ func (h *hostilePeer) tag() uint32 {
 	return uint32(h.byte()) << 8
 }
 
-// body fills in what a message of that type has where it is right.
+// body fills in the body of a message of that type with correct values.
 func (h *hostilePeer) body(t wire.Type, msg []byte, d knownOp) {
 	be, length := binary.BigEndian, d.length
 	region := anyOf(h, []uint64{readRegion, foreignRegion, writeRegion, 4})
@@ -187,7 +187,7 @@ func (h *hostilePeer) message(t wire.Type, d knownOp) []byte {
 	be.PutUint64(msg[8:], head.Ctr)
 	be.PutUint64(msg[16:], uint64(head.Op))
 	h.body(t, msg, d)
-	for b := h.byte(); b > 208; b -= 16 { // and then something else
+	for b := h.byte(); b > 208; b -= 16 { // then other octets are changed
 		at := 24 + h.byte()%(len(msg)-24)
 		msg[at] = byte(h.byte())
 	}
@@ -195,7 +195,7 @@ func (h *hostilePeer) message(t wire.Type, d knownOp) []byte {
 		h.mu.Lock()
 		h.learns(msg)
 		if n := len(h.known); n > 0 && h.known[n-1].id == d.id {
-			h.known[n-1].tag = 0 // that is one of its own
+			h.known[n-1].tag = 0 // it names a sink of the peer itself
 		}
 		h.mu.Unlock()
 	}
@@ -221,7 +221,7 @@ func (h *hostilePeer) message(t wire.Type, d knownOp) []byte {
 	return msg
 }
 
-// prove writes the inner tag, with a key that the peer has, the right one most of the time.
+// prove writes the inner tag, with a key that the peer has, most of the time the right one.
 func (h *hostilePeer) prove(t wire.Type, msg []byte, ctr uint64) {
 	kind := map[wire.Type]int{wire.TypeReadReq: 1, wire.TypeWriteReq: 2, wire.TypeRekeyReq: 3}[t]
 	region := binary.BigEndian.Uint64(msg[24:])
@@ -235,7 +235,7 @@ func (h *hostilePeer) prove(t wire.Type, msg []byte, ctr uint64) {
 	}
 }
 
-// sendsAny sends a message, which may invalidate an STag: most of the time that which it should.
+// sendsAny sends a message, which may invalidate an STag: most of the time the one it should.
 func (h *hostilePeer) sendsAny() {
 	t := anyOf(h, h.usual)
 	if b := h.byte(); b > 240 {
@@ -269,7 +269,7 @@ func (h *hostilePeer) sendsWith(tag uint32, n int) {
 	}
 }
 
-// completes does what an honest peer would do: it writes a blob, and sends the message that ends the sink.
+// completes acts like an honest peer: it writes a blob, and sends the message that invalidates the sink.
 func (h *hostilePeer) completes() {
 	d := h.someOp()
 	if d.tag == 0 || d.length > 64 {
@@ -299,7 +299,7 @@ func (h *hostilePeer) completes() {
 	}
 }
 
-// writesAny writes to something that was lent, or may have been.
+// writesAny writes to a sink that was lent, or may have been.
 func (h *hostilePeer) writesAny() {
 	n := h.byte() % 80
 	copy(h.mem[8192:], bytes.Repeat([]byte{theOctets}, n))
@@ -310,7 +310,7 @@ func (h *hostilePeer) writesAny() {
 	_ = h.qp.RDMAWrite(h.context(), to, h.mr.Slice(8192, n))
 }
 
-// acts does one thing.
+// acts performs one action.
 func (h *hostilePeer) acts() {
 	switch b := h.byte(); {
 	case b < 130:

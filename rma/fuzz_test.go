@@ -22,14 +22,14 @@ func planOf(in []byte) plan {
 	return plan{}
 }
 
-// FuzzClientOfAServer: whatever a client sends that has agreed, it changes the octets alone that it may
+// FuzzClientOfAServer: whatever a client sends that has agreed, it changes only the octets that it may
 // change, and nothing is left of it.
 func FuzzClientOfAServer(f *testing.F) {
 	addInputs(f)
 	f.Fuzz(func(t *testing.T, in []byte) { bubble(t, func(t *testing.T) { hostileClient(t, in) }) })
 }
 
-// TestRMA_28_42_HostileClient does so with inputs at random.
+// TestRMA_28_42_HostileClient does the same with random inputs.
 func TestRMA_28_42_HostileClient(t *testing.T) {
 	hostileRuns(t, func(t *testing.T, in []byte) { bubble(t, func(t *testing.T) { hostileClient(t, in) }) })
 }
@@ -90,14 +90,14 @@ func hostileClient(t *testing.T, in []byte) {
 	}
 }
 
-// FuzzServerOfAClient: whatever a server sends that has agreed, each operation ends once, changes nothing
-// but its buffer, not even that if it fails, and nothing is left of it.
+// FuzzServerOfAClient: whatever a server sends that has agreed, each operation ends once and changes nothing
+// except its buffer, which a failed operation does not change either; and nothing is left of it.
 func FuzzServerOfAClient(f *testing.F) {
 	addInputs(f)
 	f.Fuzz(func(t *testing.T, in []byte) { bubble(t, func(t *testing.T) { hostileServer(t, in) }) })
 }
 
-// TestRMA_28_42_HostileServer does so with inputs at random.
+// TestRMA_28_42_HostileServer does the same with random inputs.
 func TestRMA_28_42_HostileServer(t *testing.T) {
 	hostileRuns(t, func(t *testing.T, in []byte) { bubble(t, func(t *testing.T) { hostileServer(t, in) }) })
 }
@@ -105,7 +105,7 @@ func TestRMA_28_42_HostileServer(t *testing.T) {
 // A postedOp is an operation of a client with a hostile server.
 type postedOp struct {
 	cmd   Command
-	mem   []byte // the buffer with what is around it
+	mem   []byte // the buffer with the octets around it
 	ended bool
 	after []byte // the buffer when it ended
 }
@@ -122,7 +122,7 @@ func newPostedOp(h *hostilePeer, handle *Handle) *postedOp {
 	return b
 }
 
-// ends checks what has become of it.
+// ends checks the end of the operation.
 func (b *postedOp) ends(t *testing.T, end *Completion, sealed bool) {
 	t.Helper()
 	require.False(t, b.ended)
@@ -135,7 +135,7 @@ func (b *postedOp) ends(t *testing.T, end *Completion, sealed bool) {
 	}
 }
 
-// over checks that nothing has changed after the end, nor what is around the buffer.
+// over checks that neither the buffer has changed since the end, nor the octets around it.
 func (b *postedOp) over(t *testing.T) {
 	t.Helper()
 	require.True(t, b.ended)

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
-// makeKeys makes the keys of the messages, if the connection has a secret: both sides have it or none.
+// makeKeys derives the keys of the messages, if the connection has a secret: either both sides have it or neither has.
 func (c *conn) makeKeys() error {
 	if _, err := c.qp.Export("iwarp rma probe v1", []byte{}, 1); errors.Is(err, iwarp.ErrUnsupported) {
 		return nil
@@ -29,7 +29,7 @@ func (c *conn) makeKeys() error {
 	return nil
 }
 
-// ours is the number of this side in keys, peers that of the other one.
+// ours returns the number that stands for this side in keys, and peers that of the peer.
 func (c *conn) ours() uint8 {
 	if c.initiator {
 		return regionkey.Initiator
@@ -39,14 +39,14 @@ func (c *conn) ours() uint8 {
 
 func (c *conn) peers() uint8 { return regionkey.Initiator + regionkey.Responder - c.ours() }
 
-// prepareHello makes what this side says in its HELLO. What has to do with serving stands for nothing
-// where it does not.
+// prepareHello makes the HELLO of this side. If this side does not serve, its depth is 0, and its timers are
+// defaults without meaning.
 func (c *conn) prepareHello() error {
 	h := wire.Hello{
 		Chosen: wire.NoSuite, MaxOp: uint32(c.settings.maxOp),
 		PullTimeout: defaultPullTimeout, Guard: defaultGuard, Linger: defaultLinger,
 	}
-	// The keys of a client depend on its identity, so that a server that does not know it offers none.
+	// The keys of a client depend on its identity, so a server that does not know the client offers no suite with keys.
 	if c.out != nil && (c.server == nil || c.peer.known) {
 		h.Offered = wire.Offer(regionkey.SuiteAES256)
 		if !c.aes256 {
@@ -90,7 +90,7 @@ func (c *conn) sendHello() {
 	}
 }
 
-// meet takes the HELLO of the peer, and answers it if this side is the responder. mu is held.
+// meet handles the HELLO of the peer, and answers it if this side is the responder. mu is held.
 func (c *conn) meet(msg []byte, answer bool) {
 	if err := c.theirs.Parse(msg); err != nil {
 		c.refuse(err)
@@ -112,7 +112,7 @@ func (c *conn) meet(msg []byte, answer bool) {
 	c.agree(suite)
 }
 
-// agree begins the operations. mu is held.
+// agree applies the agreed parameters, and makes the connection ready for operations. mu is held.
 func (c *conn) agree(suite uint8) {
 	c.suite, c.peer.instance = suite, c.theirs.Instance
 	c.maxOp = int(min(c.mine.MaxOp, c.theirs.MaxOp))

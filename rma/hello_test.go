@@ -18,7 +18,7 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
-// TestRMA_3_HelloComesFirst on both sides, and once.
+// TestRMA_3_HelloComesFirst: on both sides, and once.
 func TestRMA_3_HelloComesFirst(t *testing.T) {
 	request := func(r *raw) {
 		q := wire.OpenReq{Region: regionID, Ops: wire.OpRead}
@@ -63,7 +63,7 @@ func TestRMA_3_HelloComesFirst(t *testing.T) {
 	})
 }
 
-// TestRMA_4_Negotiation of the suite and the length of operations.
+// TestRMA_4_Negotiation: of the suite and the length of operations.
 func TestRMA_4_Negotiation(t *testing.T) {
 	for name, c := range map[string]struct {
 		plan  plan
@@ -92,7 +92,7 @@ func TestRMA_4_Negotiation(t *testing.T) {
 	}
 }
 
-// TestKEY_6_WithoutKeysBothSidesHaveToAllowIt; a connection without a suite in common ends with a
+// TestKEY_6_WithoutKeysBothSidesHaveToAllowIt: a connection without a suite in common ends with a
 // clear error.
 func TestKEY_6_WithoutKeysBothSidesHaveToAllowIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestKEY_6_WithoutKeysBothSidesHaveToAllowIt(t *testing.T) {
 		require.ErrorIs(t, err, ErrNoSuite, "neither allows it")
 		require.Equal(t, iwarp.StateRTS, w.qps[0].State(), "and the QP was not touched")
 		require.ErrorIs(t, w.server.Serve(w.context(), w.qps[1]), ErrNoSuite)
-		<-w.qps[1].Done() // it belongs to Serve, so that a peer without an identity costs nothing
+		<-w.qps[1].Done() // Serve owns it, so a peer without an identity costs nothing
 		require.NoError(t, w.plan.server.PD.Close())
 	})
 	bubble(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestKEY_6_WithoutKeysBothSidesHaveToAllowIt(t *testing.T) {
 	})
 }
 
-// TestRMA_37_Suite0NeedsInsecureOnBothSides, and all tags are zero there.
+// TestRMA_37_Suite0NeedsInsecureOnBothSides: and all its tags are zero.
 func TestRMA_37_Suite0NeedsInsecureOnBothSides(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newPair(t, plan{plain: true, server: ServerConfig{Insecure: true}})
@@ -133,7 +133,7 @@ func TestRMA_37_Suite0NeedsInsecureOnBothSides(t *testing.T) {
 	})
 }
 
-// TestRMA_42_DepthOfThePeerTakesNoMemory beyond what the QP has receives for, whatever a HELLO says.
+// TestRMA_42_DepthOfThePeerTakesNoMemory: at most as much as the receives of the QP need, whatever a HELLO says.
 func TestRMA_42_DepthOfThePeerTakesNoMemory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newPair(t, plan{})
@@ -206,7 +206,7 @@ func TestRMA_47_NothingIsLeftOfAFailedHello(t *testing.T) {
 	})
 }
 
-// TestConnectionThatHasEndedTellsWhy, and not that its keys or its queues are wrong.
+// TestConnectionThatHasEndedTellsWhy: the error is not that its keys or its queues are wrong.
 func TestConnectionThatHasEndedTellsWhy(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		ended := func(t *testing.T, end func(*iwarp.QP) error) (serve, client error) {
@@ -275,7 +275,7 @@ func TestConfigurationsAreChecked(t *testing.T) {
 	}
 }
 
-// TestPrepareChecksDepths: those of others would overflow, or not be enough.
+// TestPrepareChecksDepths: other depths would overflow, or be too small.
 func TestPrepareChecksDepths(t *testing.T) {
 	rnic, _ := rnictest.Open(t, nil)
 	for _, c := range [][2]int{{-1, 64}, {64, -1}, {maxDepth + 1, 0}, {0, math.MaxInt/6 + 1}, {0, math.MaxInt}} {
@@ -286,7 +286,7 @@ func TestPrepareChecksDepths(t *testing.T) {
 	}
 }
 
-// TestRMA_3_HelloThatIsRefusedWhileTheQPEnds: nothing was agreed, so that what follows means nothing.
+// TestRMA_3_HelloThatIsRefusedWhileTheQPEnds: nothing was agreed, so the messages that follow are ignored.
 func TestRMA_3_HelloThatIsRefusedWhileTheQPEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newPair(t, plan{})
@@ -295,7 +295,7 @@ func TestRMA_3_HelloThatIsRefusedWhileTheQPEnds(t *testing.T) {
 		c, err := newConn(w.qps[0], clientSettings(&cfg))
 		require.NoError(t, err)
 		r := w.raw(w.qps[1], w.plan.server.PD, regionkey.Responder)
-		c.enter() // as start does it, until the HELLO of this side is to be posted
+		c.enter() // like start, up to the point where the HELLO of this side is posted
 		c.timer = time.AfterFunc(time.Hour, c.rings)
 		c.armed = c.now.Add(time.Hour)
 		c.greet()

@@ -36,7 +36,7 @@ var (
 	testKey    = []byte("the secret key of the test region")
 )
 
-// A plan says how the two sides of a test connect.
+// A plan describes how the two sides of a test connect.
 type plan struct {
 	network string // pipe
 	plain   bool   // without authentication
@@ -44,13 +44,13 @@ type plan struct {
 	server  ServerConfig
 	change  func(client, server *iwarp.QPConfig)
 	rnic    iwarp.Config
-	sockets *damage.Sockets                 // not nil: what the hosts open sockets by, in virtual time
-	via     func(network, to string) string // not nil: where the client connects to instead
+	sockets *damage.Sockets                 // not nil: the hosts open their sockets through it, in virtual time
+	via     func(network, to string) string // not nil: returns the address that the client connects to instead
 
 	clientTLS, serverTLS *tls.Config
 }
 
-// patient makes the times of a plan so long that a busy machine does not matter.
+// patient makes the timeouts of a plan so long that a busy machine does not matter.
 func (p *plan) patient() {
 	p.client.OpTimeout, p.client.Dispatch = 20*time.Second, [2]time.Duration{-1, -1}
 	p.server.PullTimeout, p.server.Guard, p.server.Dispatch = 20*time.Second, time.Second, [2]time.Duration{-1, -1}
@@ -216,7 +216,7 @@ func (w *pair) portal(n int) *Portal {
 	return p
 }
 
-// does does one operation.
+// does performs one operation.
 func does(t testing.TB, p *Portal, cmd Command) Completion {
 	t.Helper()
 	_, err := p.Post(cmd)
@@ -238,14 +238,14 @@ func suites() map[string]plan {
 	}
 }
 
-// A stuck is a Buffer in whose methods the server waits.
+// A stuck is a Buffer whose methods block.
 type stuck struct {
 	*Memory
 	entered chan struct{}
 	go_     chan struct{}
 }
 
-// stall makes the next access to the region wait until release.
+// stall makes the next access to the region block until release.
 func (w *pair) stall() *stuck {
 	s := &stuck{Memory: w.mem, entered: make(chan struct{}), go_: make(chan struct{})}
 	w.region.mu.Lock()
@@ -262,10 +262,10 @@ func (s *stuck) hold() {
 	<-s.go_
 }
 
-// wait waits until the server is in a method.
+// wait waits until the server has called a method.
 func (s *stuck) wait() { <-s.entered }
 
-// release lets it go on, and all that come later.
+// release ends that call, and lets all later ones pass.
 func (s *stuck) release() { close(s.go_) }
 
 func (s *stuck) ReadAt(p []byte, off int64) (int, error) {

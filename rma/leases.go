@@ -13,24 +13,24 @@ const (
 	sourceAccess = stag.RemoteRead
 )
 
-// A lease is an STag that the peer may use once, for one operation: to write to memory of the
-// connection (a sink), or to read memory of the caller (a source). It is bound to the QP. A work
-// request in front of the message that names it enables it, and the peer's answer invalidates it.
+// A lease is an STag that the peer may use once, for one operation: to write to memory (a sink), or to
+// read memory of the caller (a source). It is bound to the QP. A work request in front of the message
+// that names the STag enables it, and the peer's answer invalidates it.
 type lease struct {
 	mr     *iwarp.MR
-	mem    []byte // of a sink
+	mem    []byte // of a sink; nil: the caller's
 	access stag.Access
 	index  uint32
 	key    uint8
 	role   op.Role
 	id     op.ID  // of the operation, 0: none
-	unsent uint64 // the work requests up to the message that names it; 0: that was sent
+	unsent uint64 // the number of work requests up to the message that names the STag; 0: it was sent
 }
 
-// tag is the STag that the peer knows.
+// tag returns the STag that the peer knows.
 func (l *lease) tag() stag.STag { return stag.STag(l.index<<8 | uint32(l.key)) }
 
-// leases are those of one connection.
+// leases are the leases of one connection.
 type leases struct {
 	pd      *iwarp.PD
 	qp      *iwarp.QP
@@ -44,7 +44,7 @@ func newLeases(pd *iwarp.PD, qp *iwarp.QP, s *scratch, size int) *leases {
 	return &leases{pd: pd, qp: qp, scratch: s, size: size, all: make(map[uint32]*lease)}
 }
 
-// sink makes a lease with memory of its own; nil: there is none left.
+// sink makes a lease with memory of its own; nil: no memory is left.
 func (l *leases) sink(role op.Role) (*lease, error) {
 	if !l.scratch.take(l.size) {
 		return nil, nil
@@ -69,9 +69,9 @@ func (l *leases) make(role op.Role, access stag.Access, mem []byte) (*lease, err
 	return s, nil
 }
 
-// enable lends the octets of mem for an operation: the work request makes it so. The STag has a key
-// that the peer cannot derive from earlier ones, and that none of its last 128 operations had: an old
-// Write that an attacker sends again finds an STag that is invalid.
+// enable returns the work request that lends the octets of mem for an operation. The STag has a key that
+// the peer cannot derive from earlier keys, and that none of the lease's last 128 operations had: a Write
+// that an attacker replays names an STag that is invalid.
 func (l *leases) enable(s *lease, id op.ID, mem []byte) (iwarp.SendWR, error) {
 	key, err := s.mr.NextKey()
 	if err != nil {
@@ -81,7 +81,7 @@ func (l *leases) enable(s *lease, id op.ID, mem []byte) (iwarp.SendWR, error) {
 	return iwarp.SendWR{Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: s.mr, Memory: mem, Access: s.access, Key: &s.key}, nil
 }
 
-// role tells what an STag was for that a message about an operation has invalidated.
+// role returns the role of the STag that a message about an operation has invalidated.
 func (l *leases) role(tag stag.STag, id op.ID) op.Role {
 	if tag == 0 {
 		return op.NoRole
@@ -93,8 +93,8 @@ func (l *leases) role(tag stag.STag, id op.ID) op.Role {
 	return s.role
 }
 
-// close gives back what closes. The peer uses none of them, but a work request of this side may still name one: that
-// stays, with its octets, until another close. Nothing else uses it any more.
+// close releases the leases whose MR closes can close. The peer uses none of them, but a work request of this side may still
+// name one: such a lease stays, with its octets, until another close. Nothing else uses it any more.
 func (l *leases) close(closes func(*iwarp.MR) error) {
 	for _, s := range l.all {
 		if closes(s.mr) != nil {
@@ -106,7 +106,7 @@ func (l *leases) close(closes func(*iwarp.MR) error) {
 	}
 }
 
-// atOnce closes a region, and fails if it would have to wait for work requests, which may be as long as the peer likes.
+// atOnce closes an MR. It fails if it would have to wait for work requests, because the peer determines how long that takes.
 func atOnce(mr *iwarp.MR) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

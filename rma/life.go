@@ -11,7 +11,7 @@ const (
 	gone          // the QP has ended, and the state machines were told
 )
 
-// reach goes on to a stage. It reports false if the connection was there already. mu is held.
+// reach advances to a stage. It reports false if the connection had reached it already. mu is held.
 func (c *conn) reach(s stage) bool {
 	if c.stage >= s {
 		return false

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStagesFollowOneAnother and never go back.
+// TestStagesFollowOneAnother: they never go back.
 func TestStagesFollowOneAnother(t *testing.T) {
 	c := &conn{}
 	require.True(t, c.reach(failing))

@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
-// TestPortalRefusesCommands that can have no effect. The slot stays free, and nothing is sent.
+// TestPortalRefusesCommands: commands that can have no effect. The slot stays free, and nothing is sent.
 func TestPortalRefusesCommands(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, b := start(t, plan{}), start(t, plan{})
@@ -54,7 +54,7 @@ func TestPortalRefusesCommands(t *testing.T) {
 	})
 }
 
-// TestOpenRefusesRights that there are not.
+// TestOpenRefusesRights: rights that do not exist.
 func TestOpenRefusesRights(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
@@ -65,7 +65,7 @@ func TestOpenRefusesRights(t *testing.T) {
 	})
 }
 
-// TestMemoryEnds as an io.ReaderAt and an io.WriterAt do.
+// TestMemoryEnds: like an io.ReaderAt and an io.WriterAt.
 func TestMemoryEnds(t *testing.T) {
 	m := NewMemory([]byte("memory"))
 	b := []byte("......")
@@ -85,7 +85,7 @@ func TestMemoryEnds(t *testing.T) {
 	m.View(func(b []byte) { require.Equal(t, "memooi", string(b)) })
 }
 
-// TestRMA_36_ContextEndsOpens: eight are under way, others wait; each ends with its context. Those that were sent end in
+// TestRMA_36_ContextEndsOpens: eight are outstanding, others wait; each ends with its context. Those that were sent end in
 // bounded time, and then others can be sent.
 func TestRMA_36_ContextEndsOpens(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -122,8 +122,8 @@ func TestRMA_36_ContextEndsOpens(t *testing.T) {
 	})
 }
 
-// TestRMA_28_KEY_20_OpensThatAreContradicted end the connection: keys of another region, or more rights than were asked for, or what
-// is no answer to an Open. The keys that have come are overwritten.
+// TestRMA_28_KEY_20_OpensThatAreContradicted: keys of another region, more rights than were requested, or a message that
+// does not answer an Open end the connection. The keys that have come are overwritten.
 func TestRMA_28_KEY_20_OpensThatAreContradicted(t *testing.T) {
 	for name, answer := range map[string]func(rep wire.OpenRep, h wire.Header, c *regionkey.Control) []byte{
 		"another region": func(rep wire.OpenRep, h wire.Header, c *regionkey.Control) []byte {
@@ -181,7 +181,7 @@ func TestRMA_28_RekeyThatIsContradicted(t *testing.T) {
 	}
 }
 
-// TestRMA_40_WriteOfARegionThatIsClosed meanwhile is refused, and the octets stay.
+// TestRMA_40_WriteOfARegionThatIsClosed: a write whose region is closed meanwhile is refused, and the octets are unchanged.
 func TestRMA_40_WriteOfARegionThatIsClosed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{})
@@ -194,7 +194,7 @@ func TestRMA_40_WriteOfARegionThatIsClosed(t *testing.T) {
 	})
 }
 
-// TestRMA_41_LateCopyHasARecord: a Buffer that takes longer than the client waits.
+// TestRMA_41_LateCopyHasARecord: a Buffer takes longer than the client waits.
 func TestRMA_41_LateCopyHasARecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
@@ -213,7 +213,7 @@ func TestRMA_41_LateCopyHasARecord(t *testing.T) {
 	})
 }
 
-// TestRMA_31_ExecutorUsesAllConnections to a server: it opens the region on each of them, again when its key is another one.
+// TestRMA_31_ExecutorUsesAllConnections: it opens the region on each of them, and again when its key is replaced.
 func TestRMA_31_ExecutorUsesAllConnections(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
@@ -246,8 +246,8 @@ func TestRMA_31_ExecutorUsesAllConnections(t *testing.T) {
 	})
 }
 
-// TestExecutorPausesAfterTimeouts: one that has learnt that the server does not answer asks less often than its
-// operations time out, and at once again when there is an answer.
+// TestExecutorPausesAfterTimeouts: once it has learnt that the server does not answer, it sends requests less often than its
+// operations time out, and resumes at once when there is an answer.
 func TestExecutorPausesAfterTimeouts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{client: ClientConfig{OpTimeout: time.Millisecond}})
@@ -277,7 +277,7 @@ func TestExecutorPausesAfterTimeouts(t *testing.T) {
 	})
 }
 
-// TestExecutorThatBeginsNothing takes no turn of the pauses: the next operation begins at once.
+// TestExecutorThatBeginsNothing: it uses up no pause, and the next operation begins at once.
 func TestExecutorThatBeginsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{client: ClientConfig{OpTimeout: time.Millisecond}})

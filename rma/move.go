@@ -9,30 +9,30 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
-// A move is one call of an Executor. The goroutine of the caller begins chunks and takes their ends.
+// A move is one call of an Executor. The caller's goroutine begins the chunks and handles their ends.
 type move struct {
 	e         *Executor
 	cmd       Command
 	t         op.Transfer
 	failures  []failure
-	abandoned bool // ctx has ended before the operations
+	abandoned bool // ctx ended before the operations
 
 	woken chan struct{} // has a token if something may have changed
 
 	mu     sync.Mutex // a leaf
 	chunks []chunk    // by the Slot that completions have
 	free   []Slot     // of chunks
-	ends   []chunkEnd // that the goroutine has not taken
+	ends   []chunkEnd // that the goroutine has not handled
 }
 
-// A chunk is one operation that is under way.
+// A chunk is one outstanding operation.
 type chunk struct {
 	op.Chunk
 	portal *Portal
 	slot   Slot
 }
 
-// A chunkEnd is how one has ended.
+// A chunkEnd is how a chunk has ended.
 type chunkEnd struct {
 	chunk op.Chunk
 	err   error
@@ -57,7 +57,7 @@ func (m *move) run(ctx context.Context) (int, error) {
 	}
 }
 
-// abandon leaves the operations that are under way to themselves.
+// abandon stops waiting for the outstanding operations.
 func (m *move) abandon(err error) (int, error) {
 	m.abandoned = true
 	m.e.mu.Lock()
@@ -131,16 +131,16 @@ func (m *move) ended(s Slot, err error) chunk {
 	return c
 }
 
-// issued says that a chunk is not in the queue any more.
+// issued notes that a chunk has left the queue.
 func (m *move) issued() { m.e.issued() }
 
-// completed takes the end of a chunk.
+// completed handles the end of a chunk.
 func (m *move) completed(s Slot, end Completion) {
 	c := m.ended(s, end.Err)
 	m.e.ended(c.portal, c.slot, &end)
 }
 
-// tell wakes it, and the moves that wait.
+// tell wakes m and the waiting moves of the Executor.
 func (m *move) tell() {
 	m.e.mu.Lock()
 	defer m.e.mu.Unlock()
@@ -173,7 +173,7 @@ func (m *move) wait(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// takeEnds takes the ends of chunks, and opens the region again if that is to be done.
+// takeEnds handles the ends of chunks, and opens the region again if the Transfer requests it.
 func (m *move) takeEnds(ctx context.Context) error {
 	reopen := false
 	m.mu.Lock()
@@ -187,8 +187,8 @@ func (m *move) takeEnds(ctx context.Context) error {
 	if !reopen {
 		return nil
 	}
-	// What was refused is begun again, so that its error is not that of the move; that of an Open which is
-	// refused, too, would have the same Verdict.
+	// The refused chunks are begun again, so their error is not that of the move. It would also hide the error of
+	// an Open that is refused, which has the same Verdict.
 	m.failures = slices.DeleteFunc(m.failures, func(f failure) bool { return f.verdict == staleKey })
 	m.t.Reopened(m.failed(m.e.reopen(ctx, m.cmd.Handle)))
 	return ctx.Err()
@@ -200,7 +200,7 @@ type failure struct {
 	err     error
 }
 
-// failed makes the Verdict of an error.
+// failed returns the Verdict of an error, and keeps the error if it is the first one with that Verdict.
 func (m *move) failed(err error) op.Verdict {
 	v := verdictOf(err)
 	if err != nil && m.errorOf(v) == nil {

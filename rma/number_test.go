@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestRMA_40_AnotherRegionOfTheNumberIsOpened: what was sealed for the region that was closed opens nothing of the one that has its
+// TestRMA_40_AnotherRegionOfTheNumberIsOpened: data sealed for a closed region cannot be opened for the region that has its
 // number now.
 func TestRMA_40_AnotherRegionOfTheNumberIsOpened(t *testing.T) {
 	for name, p := range suites() {
@@ -31,7 +31,7 @@ func TestRMA_40_AnotherRegionOfTheNumberIsOpened(t *testing.T) {
 	}
 }
 
-// TestRMA_13_RightsOfASink: the peer may write there, and not read what others have written.
+// TestRMA_13_RightsOfASink: the peer may write there, but not read what others have written.
 func TestRMA_13_RightsOfASink(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{})

@@ -12,27 +12,27 @@ import (
 
 const (
 	outboxWRs    = 256      // work requests of an outbox
-	outboxTells  = 64       // completers that it tells
-	outboxOctets = 64 << 10 // of blobs: with so many it is posted before more work is done
-	messageWRs   = 3        // work requests of one message, with what belongs to it, at most
+	outboxTells  = 64       // completers of an outbox
+	outboxOctets = 64 << 10 // of blobs: with that many, the outbox is posted before more work is done
+	messageWRs   = 3        // most work requests of one message, with its blob and STag
 
-	// postWithin bounds for how long work requests wait for more of them, if a Buffer takes its time.
+	// postWithin bounds how long work requests wait for further ones if a Buffer is slow.
 	postWithin = time.Millisecond
 )
 
-// An outbox has the work requests of a turn of the connection, in order, and the completers of the
-// operations that have ended in it. At the end of the turn all work requests are posted together, which may
-// save system calls, and then each completer is told once, which may wake a goroutine.
+// An outbox holds the work requests of a turn of the connection, in order, and the completers of the
+// operations that ended in that turn. At the end of the turn all work requests are posted together, which
+// may save system calls. Then each completer is told once, which may wake a goroutine.
 type outbox struct {
 	wrs      []iwarp.SendWR
-	posted   uint64 // before them
+	posted   uint64 // work requests before wrs
 	octets   int    // of blobs
 	messages []*[wire.MaxSize]byte
-	used     int // of them
+	used     int // messages in use
 	tells    []completer
 }
 
-// message returns memory for a message, until the outbox was posted.
+// message returns memory for a message, which is valid until the outbox has been posted.
 func (o *outbox) message() []byte {
 	if o.used == len(o.messages) {
 		o.messages = append(o.messages, new([wire.MaxSize]byte))
@@ -41,7 +41,7 @@ func (o *outbox) message() []byte {
 	return o.messages[o.used-1][:0]
 }
 
-// full reports whether a message may not fit, or what is there should not wait any longer.
+// full reports whether the next message may not fit, or the contents should not wait any longer.
 func (o *outbox) full() bool {
 	return len(o.wrs)+messageWRs > outboxWRs || o.octets >= outboxOctets || len(o.tells) >= outboxTells
 }
@@ -55,7 +55,7 @@ func (o *outbox) tell(c completer) {
 	}
 }
 
-// reset empties it.
+// reset empties the outbox.
 func (o *outbox) reset() {
 	o.posted += uint64(len(o.wrs))
 	clear(o.wrs)
@@ -66,7 +66,7 @@ func (o *outbox) reset() {
 	o.wrs, o.octets, o.used, o.tells = o.wrs[:0], 0, 0, o.tells[:0]
 }
 
-// compose returns memory for the next message, behind what is in the outbox. mu is held.
+// compose returns memory for the next message in the outbox, which it flushes first if it is full. mu is held.
 func (c *conn) compose() []byte {
 	if c.outbox.full() {
 		c.flush()
@@ -78,7 +78,7 @@ func (c *conn) compose() []byte {
 // their numbers.
 func (c *conn) post(wrs ...iwarp.SendWR) { c.outbox.wrs = append(c.outbox.wrs, wrs...) }
 
-// notPosted is for a work request that was refused. If the QP is ending, its own error tells why.
+// notPosted handles a refused work request. If the QP is ending, the QP's own error is the reason.
 // mu is held.
 func (c *conn) notPosted(err error) {
 	switch {
@@ -90,7 +90,7 @@ func (c *conn) notPosted(err error) {
 	}
 }
 
-// flush posts the work requests of the outbox, and tells its completers. mu is held.
+// flush posts the work requests of the outbox, and then calls tell of its completers. mu is held.
 func (c *conn) flush() {
 	if len(c.outbox.wrs) > 0 {
 		if err := c.qp.PostSend(c.outbox.wrs...); err != nil {

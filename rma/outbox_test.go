@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-// endings takes n completions, by their tags.
+// endings takes n completions, by tag.
 func (p *Portal) endings(t testing.TB, n int) map[uint64]Completion {
 	t.Helper()
 	all := map[uint64]Completion{}
@@ -67,7 +67,7 @@ func TestPostAll(t *testing.T) {
 	})
 }
 
-// TestManyOperationsAtOnce are more than are posted together.
+// TestManyOperationsAtOnce: more than are posted together.
 func TestManyOperationsAtOnce(t *testing.T) {
 	for name, p := range suites() {
 		t.Run(name, func(t *testing.T) {

@@ -19,11 +19,11 @@ type Outcome uint16
 const (
 	OK              = Outcome(op.OK)
 	RemoteAuth      = Outcome(op.RemoteAuth)      // the key is wrong; no effect
-	NACK            = Outcome(op.NACK)            // the server does not do it now; no effect
-	Timeout         = Outcome(op.Timeout)         // no answer in time; a write is done or not, but never later
+	NACK            = Outcome(op.NACK)            // the server refuses the operation for now; no effect
+	Timeout         = Outcome(op.Timeout)         // no answer in time; a write has taken effect, or never will
 	DispatchTimeout = Outcome(op.DispatchTimeout) // it waited too long on this side, or found no memory there; no effect
 	Bounds          = Outcome(op.Bounds)          // outside of the region; no effect
-	RemoteError     = Outcome(op.RemoteError)     // what backs the region has failed; the effect is unknown
+	RemoteError     = Outcome(op.RemoteError)     // the Buffer of the region has failed; the effect is unknown
 	Conflict        = Outcome(op.Conflict)        // of a Rekey: not the next epoch; no effect
 	Closed          = Outcome(op.Closed)          // the connection was gone before it could have an effect
 
@@ -38,10 +38,10 @@ var outcomeNames = [...]string{
 
 func (o Outcome) String() string { return names.Of(o, outcomeNames[:], "outcome %d") }
 
-// NoEffect reports whether an operation that ended so has changed nothing, and never will.
+// NoEffect reports whether an operation with this outcome has changed nothing, and never will.
 func (o Outcome) NoEffect() bool { return op.Outcome(o).NoEffect() }
 
-// The errors that an OpError matches, one for each Outcome. One that is Closed matches
+// The errors that an OpError matches, one for each Outcome. An OpError with the Outcome Closed matches
 // net.ErrClosed.
 var (
 	ErrRemoteAuth      = errors.New("rma: remote authentication failure")
@@ -61,11 +61,11 @@ var outcomeErrors = [...]error{
 // Reasons of RemoteAuth, and of NACK: OpError.Reason.
 const (
 	StaleEpoch = uint16(op.StaleEpoch) // the region has another key now: open it again
-	BadKey     = uint16(op.BadKey)     // or an unknown region, or a right that was not granted
-	BadData    = uint16(op.BadData)    // the data are not what was sealed
+	BadKey     = uint16(op.BadKey)     // wrong key, unknown region, or a right that was not granted
+	BadData    = uint16(op.BadData)    // the data are not those that were sealed
 
 	QueueFull = uint16(op.QueueFull) // too many operations wait at the server
-	NoWindow  = uint16(op.NoWindow)  // the window of the server had no room in time
+	NoWindow  = uint16(op.NoWindow)  // the server's window did not admit the write in time
 	TooLate   = uint16(op.TooLate)   // the server could not begin in time
 	Closing   = uint16(op.Closing)
 )
@@ -82,14 +82,14 @@ func reasonName(o Outcome, reason uint16) string {
 	return "reason " + strconv.Itoa(int(reason))
 }
 
-// An OpError is the error of an operation. It matches that of its Outcome, and Err.
+// An OpError is the error of an operation. It matches the error of its Outcome, and Err.
 type OpError struct {
 	Outcome     Outcome
 	Reason      uint16 // of RemoteAuth and NACK; 0: none
 	Op          Op
 	Region, Off uint64
-	RetryAfter  time.Duration // of NACK, when the server may have room again; 0: it says nothing
-	Err         error         // the particulars; nil: there are none
+	RetryAfter  time.Duration // of NACK, when the server may have room again; 0: unknown
+	Err         error         // details; nil: none
 }
 
 func (e *OpError) Error() string {
@@ -103,7 +103,7 @@ func (e *OpError) Error() string {
 	return s
 }
 
-// Unwrap makes the error match that of its Outcome, and Err.
+// Unwrap returns the error of the Outcome, and Err.
 func (e *OpError) Unwrap() []error {
 	var all []error
 	if int(e.Outcome) < len(outcomeErrors) && outcomeErrors[e.Outcome] != nil {
@@ -115,16 +115,16 @@ func (e *OpError) Unwrap() []error {
 	return all
 }
 
-// Timeout reports whether the operation ended because time ran out, as that of a net.Error does.
+// Timeout reports whether the operation timed out. It is the Timeout method of net.Error.
 func (e *OpError) Timeout() bool { return e.Outcome == Timeout || e.Outcome == DispatchTimeout }
 
-// What a caller did wrong, or asked for too early.
+// Errors of calls that are wrong or premature.
 var (
-	// ErrNoSlot is the error of Post when all slots of the Portal are in use, and of a Portal for
-	// which the budget has no slots left.
+	// ErrNoSlot is the error of Post when all slots of the Portal are in use, and of Client.Portal
+	// when too few slots are left.
 	ErrNoSlot = errors.New("rma: no slot is free")
-	// ErrNoSuite is the error of two sides that cannot agree how to protect operations: for one
-	// without authentication both have to allow Insecure.
+	// ErrNoSuite is returned when the two sides cannot agree on how to protect operations. On a connection
+	// without authentication, both sides must set Insecure.
 	ErrNoSuite = wire.ErrNoSuite
 
 	errClosed   = fmt.Errorf("rma: the connection is closed: %w", net.ErrClosed)

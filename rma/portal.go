@@ -17,16 +17,16 @@ type Portal struct {
 
 	mu     sync.Mutex // a leaf
 	free   []Slot
-	ends   []Completion // that were not polled, a ring
+	ends   []Completion // a ring of those not yet polled
 	first  int
 	count  int
 	closed bool
 	ready  chan struct{} // has a token if there may be completions
 }
 
-// Portal makes a Portal with so many slots, 1 to 4,096, out of ClientConfig.MaxSlots and of the budget of
-// ClientConfig.Slots. If too few are left there the error is ErrNoSlot. That of a closed Client matches
-// net.ErrClosed.
+// Portal makes a Portal with 1 to 4,096 slots, which are taken from ClientConfig.MaxSlots and from the
+// budget in ClientConfig.Slots. If too few are left, the error is ErrNoSlot. The error of a closed Client
+// matches net.ErrClosed.
 func (cl *Client) Portal(slots int) (*Portal, error) {
 	if slots < 1 || slots > maxSlots {
 		return nil, fmt.Errorf("rma: a Portal with %d slots, 1 to %d are possible", slots, maxSlots)
@@ -48,7 +48,7 @@ func (cl *Client) Portal(slots int) (*Portal, error) {
 	return p, nil
 }
 
-// Close gives the slots back. It fails while operations use them.
+// Close returns the slots to the Client and the budget. It fails while operations use them.
 func (p *Portal) Close() error {
 	p.mu.Lock()
 	used := p.size - len(p.free)
@@ -72,11 +72,11 @@ func (p *Portal) Close() error {
 	return nil
 }
 
-// Client is the one that has made the Portal.
+// Client returns the Client that made the Portal.
 func (p *Portal) Client() *Client { return p.client }
 
-// Post begins an operation. It never waits. The slot is in use until its completion was polled, and
-// if there is none the error is ErrNoSlot. After an error there is no completion, and cmd.Buf belongs
+// Post begins an operation. It never waits. The slot stays in use until its completion has been polled.
+// If no slot is free, the error is ErrNoSlot. After an error there is no completion, and cmd.Buf belongs
 // to the caller. The error matches net.ErrClosed when the connection is ending.
 func (p *Portal) Post(cmd Command) (Slot, error) {
 	slot, err := p.take()
@@ -92,9 +92,9 @@ func (p *Portal) Post(cmd Command) (Slot, error) {
 	return slot, nil
 }
 
-// PostAll is Post for all of cmds, in order, and sends their requests together, which takes less
-// time than one after the other. It writes the slots that they use to slots, which has as many places
-// as cmds or is nil. It returns how many it has begun before the first error, and that error.
+// PostAll posts all of cmds, in order, and sends their requests together, which takes less time than
+// calls of Post. It stores the slots of the operations in slots, which is nil or at least as long as cmds.
+// It returns how many operations it began before the first error, and that error.
 func (p *Portal) PostAll(cmds []Command, slots []Slot) (int, error) {
 	if slots != nil && len(slots) < len(cmds) {
 		return 0, fmt.Errorf("rma: PostAll of %d commands with room for %d slots", len(cmds), len(slots))
@@ -116,7 +116,7 @@ func (p *Portal) PostAll(cmds []Command, slots []Slot) (int, error) {
 	return len(cmds), nil
 }
 
-// begin begins an operation, whose end the completer is told. The caller sends its request.
+// begin begins an operation and reports its end to the completer. The caller sends the request.
 func (p *Portal) begin(cmd *Command, to completer, slot Slot) error {
 	c, k, err := p.check(cmd)
 	if err != nil {
@@ -126,14 +126,14 @@ func (p *Portal) begin(cmd *Command, to completer, slot Slot) error {
 	return p.client.c.begin(c, &k)
 }
 
-// load is how many slots are in use, and whether there are free ones, or will be none any more.
+// load returns how many slots are in use, whether one is free, and whether the Portal is closed.
 func (p *Portal) load() (used int, free, closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.size - len(p.free), len(p.free) > 0 && !p.closed, p.closed
 }
 
-// check makes an operation of a Command.
+// check checks a Command and turns it into an operation.
 func (p *Portal) check(cmd *Command) (o op.Command, k call, err error) {
 	c := p.client.c
 	h := cmd.Handle
@@ -183,7 +183,7 @@ func (p *Portal) give(s Slot) {
 	p.free = append(p.free, s)
 }
 
-// issued does nothing: a Portal does not count what waits.
+// issued does nothing: a Portal does not count waiting operations.
 func (p *Portal) issued() {}
 
 // completed adds a completion.
@@ -202,7 +202,7 @@ func (p *Portal) tell() {
 	}
 }
 
-// Poll moves completions to dst, the oldest ones first, and returns their number. It never waits.
+// Poll moves completions to dst, oldest first, and returns their number. It never waits.
 func (p *Portal) Poll(dst []Completion) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,7 +221,7 @@ func (p *Portal) Poll(dst []Completion) int {
 	return n
 }
 
-// Wait is like Poll but waits until there is a completion. If dst has room for one the only error is
+// Wait is like Poll but waits until there is a completion. If dst is not empty, the only possible error is
 // that of ctx: operations end in bounded time, whatever becomes of the connection.
 func (p *Portal) Wait(ctx context.Context, dst []Completion) (int, error) {
 	if len(dst) == 0 {

@@ -64,7 +64,7 @@ func TestRMA_29_PortalHasSoManySlots(t *testing.T) {
 	})
 }
 
-// TestRMA_45_SlotsBoundAllPortals that draw from them.
+// TestRMA_45_SlotsBoundAllPortals: all Portals that draw from them.
 func TestRMA_45_SlotsBoundAllPortals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		budget := NewSlots(10)
@@ -91,7 +91,7 @@ func TestRMA_45_SlotsBoundAllPortals(t *testing.T) {
 	})
 }
 
-// TestRMA_5_ReceivesCoverTheCredits: with all slots busy no message ever waits for a receive.
+// TestRMA_5_ReceivesCoverTheCredits: with all slots in use, no message ever waits for a receive.
 func TestRMA_5_ReceivesCoverTheCredits(t *testing.T) {
 	for name, p := range suites() {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestRMA_5_ReceivesCoverTheCredits(t *testing.T) {
 				w := start(t, p)
 				h, portal := w.opens(), w.portal(256)
 				ends := make([]Completion, 256)
-				var before [2]uint64 // the first message may be there before its receive
+				var before [2]uint64 // the first message may arrive before its receive is posted
 				for i, qp := range w.qps {
 					before[i] = qp.Stats().ReceiveWaits
 				}
@@ -126,7 +126,7 @@ func TestRMA_5_ReceivesCoverTheCredits(t *testing.T) {
 	}
 }
 
-// servesBack makes the client of the pair one that has a Server too, and connects again: the queues of the pair were
+// servesBack replaces the client of the pair by one with a Server, and connects again: the queues of the pair were
 // made for one direction.
 func (w *pair) servesBack(cfg ServerConfig) *Server {
 	w.Helper()
@@ -139,7 +139,7 @@ func (w *pair) servesBack(cfg ServerConfig) *Server {
 }
 
 // bothServe makes two clients on one QP, whose peers serve regions of the same number and key. mem is
-// that of the client of w.
+// the memory of the client of w.
 func bothServe(t *testing.T, p plan) (w *pair, theirs *Client, mem *Memory) {
 	t.Helper()
 	w = newPair(t, p)
@@ -216,7 +216,7 @@ func TestRMA_39_OneConnectionEndsAlone(t *testing.T) {
 	})
 }
 
-// TestRMA_44_OneAllocationAnOperation, and no other.
+// TestRMA_44_OneAllocationAnOperation: and no other one.
 func TestRMA_44_OneAllocationAnOperation(t *testing.T) {
 	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
@@ -234,7 +234,7 @@ func TestRMA_44_OneAllocationAnOperation(t *testing.T) {
 					_, _ = portal.Post(cmd)
 					_, _ = portal.Wait(ctx, one[:])
 				}
-				for range 500 { // until each place of each queue was used
+				for range 500 { // until each entry of each queue has been used
 					once()
 				}
 				n := testing.AllocsPerRun(200, once)
@@ -245,8 +245,8 @@ func TestRMA_44_OneAllocationAnOperation(t *testing.T) {
 	}
 }
 
-// TestPostDoesNotCallBuffers: where a side is client and server, the goroutine of its connection alone
-// calls the methods of its Buffers. Post does not wait for them.
+// TestPostDoesNotCallBuffers: if a side is client and server, only the goroutine of its connection calls
+// the methods of its Buffers. Post does not wait for them.
 func TestPostDoesNotCallBuffers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, theirs, _ := bothServe(t, plan{})

@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A raw is a peer that the test plays, message by message: the client, which is the initiator, or the
+// A raw is a peer whose part the test plays, message by message: the client, which is the initiator, or the
 // server.
 type raw struct {
 	testing.TB
@@ -63,7 +63,7 @@ func (w *pair) raw(qp *iwarp.QP, pd *iwarp.PD, side uint8) *raw {
 	return r
 }
 
-// header is that of the next message.
+// header returns the header of the next message.
 func (r *raw) header(id op.ID) wire.Header {
 	r.ctr++
 	return wire.Header{Ctr: r.ctr - 1, Op: id}
@@ -82,7 +82,7 @@ func (r *raw) context() context.Context {
 	return ctx
 }
 
-// receives returns the next message, which has to be of that type.
+// receives returns the next message, which must be of that type.
 func (r *raw) receives(t wire.Type) []byte {
 	r.Helper()
 	msg, _, err := r.next()
@@ -144,7 +144,7 @@ func (r *raw) wantStatus(code op.Outcome, reason op.Reason) (m wire.Status) {
 	return m
 }
 
-// wantEnd wants the server to have ended the connection.
+// wantEnd requires that the server has ended the connection.
 func (r *raw) wantEnd(w *pair, text string) {
 	r.Helper()
 	for {
@@ -157,7 +157,7 @@ func (r *raw) wantEnd(w *pair, text string) {
 	require.ErrorContains(r, err, text)
 }
 
-// wantNothingLeft wants the PD of the server to be free of all that the connection had.
+// wantNothingLeft requires that nothing of the connection is left in the server's PD.
 func (w *pair) wantNothingLeft() {
 	w.Helper()
 	<-w.qps[1].Done()

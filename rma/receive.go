@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
-// message takes a message that has come into a receive. mu is held.
+// message handles a message that has completed a receive. mu is held.
 func (c *conn) message(wc *iwarp.WC) {
 	if c.err != nil {
 		return
@@ -39,8 +39,8 @@ func (c *conn) message(wc *iwarp.WC) {
 	c.asked.secret.Wipe()
 }
 
-// said is what a message has said that has just come, for the actions that follow from it. What is
-// done without mu has copies.
+// said holds fields of the current message, for the actions that follow from it. Work that is done without
+// mu uses copies.
 type said struct {
 	tag     uint32 // the STag that the message names
 	to      uint64
@@ -48,7 +48,7 @@ type said struct {
 	dataCtr uint64
 }
 
-// operation gives a message to the machine of its role.
+// operation passes a message to the machine of its role.
 func (c *conn) operation(msg []byte, h wire.Header, wc *iwarp.WC) {
 	m := op.Message{Type: op.Type(h.Type), Op: h.Op, Class: h.Class, Invalidated: c.leases.role(wc.STag, h.Op)}
 	c.said = said{}
@@ -63,7 +63,7 @@ func (c *conn) operation(msg []byte, h wire.Header, wc *iwarp.WC) {
 	}
 }
 
-// parse reads the body of a message: what the machines need into m, the rest to where it will be
+// parse reads the body of a message. It puts what the machines need into m, and the rest where it will be
 // needed.
 func (c *conn) parse(msg []byte, m *op.Message) error {
 	switch m.Type {
@@ -79,8 +79,8 @@ func (c *conn) parse(msg []byte, m *op.Message) error {
 // errContradiction is the error of a message that does not fit its operation.
 var errContradiction = fmt.Errorf("%w: it contradicts its operation", wire.ErrMalformed)
 
-// parseAnswer reads an answer to an operation of this side. One whose outcome was told has no call
-// any more.
+// parseAnswer reads an answer to an operation of this side. An operation that has ended has no call any
+// more.
 func (c *conn) parseAnswer(msg []byte, m *op.Message) error {
 	k := c.call(m.Op)
 	switch m.Type {
@@ -117,7 +117,7 @@ func (c *conn) parseAnswer(msg []byte, m *op.Message) error {
 	}
 }
 
-// agrees checks what an answer says of the epoch. It returns err if there is one already.
+// agrees checks the epoch of an answer. If err is not nil, it returns err.
 func (k *call) agrees(err error, epoch regionkey.Epoch) error {
 	if err == nil && k != nil && (k.keys == nil || epoch != k.keys.epoch) {
 		return errContradiction
@@ -140,7 +140,7 @@ func (c *conn) parseOpenRep(msg []byte, k *call) error {
 	return nil
 }
 
-// refuse ends the connection because of a message that cannot be from an honest peer, and records it.
+// refuse ends the connection because of a message that no honest peer sends, and records that.
 func (c *conn) refuse(err error) {
 	if c.err == nil {
 		c.record(AuditEvent{Reason: err.Error()})
@@ -148,7 +148,7 @@ func (c *conn) refuse(err error) {
 	c.end(err)
 }
 
-// endTexts are why the machines end a connection.
+// endTexts are the reasons for which the machines end a connection.
 var endTexts = map[op.Why]string{
 	op.NotFirst: "HELLO is not the first message, or it came twice", op.NoHello: "no HELLO in time",
 	op.Unexpected: "a message that nothing has asked for", op.Contradiction: "a message that contradicts its operation",
@@ -166,7 +166,7 @@ func (c *conn) endFor(why op.Why) {
 	c.refuse(fmt.Errorf("%w: %s", errProtocol, endTexts[why]))
 }
 
-// record makes a record of what the peer has done. It is logged later, for a Handler may take long. mu is held.
+// record makes an audit record about the peer. It is logged later, because a Handler may take long. mu is held.
 func (c *conn) record(e AuditEvent) {
 	if c.server == nil {
 		return

@@ -9,11 +9,11 @@ import (
 
 const (
 	receiveSize = 256  // octets of the memory for one message
-	receiveStep = 1024 // receives that get their memory at once: a QP may have no room for so many as the peer says
+	receiveStep = 1024 // receives whose memory is allocated at once: the QP may not hold as many as the peer announces
 )
 
-// receives are what messages of the peer come into. There is one for each that may be under way, so
-// that none ever waits.
+// receives are the receives for messages of the peer. There is one for each message that may be in flight,
+// so that none ever waits.
 type receives struct {
 	pd   *iwarp.PD
 	qp   *iwarp.QP
@@ -51,13 +51,13 @@ func (r *receives) add(n int) error {
 	return nil
 }
 
-// again posts a receive whose message was read.
+// again posts a receive again whose message was read.
 func (r *receives) again(i int) error {
 	clear(r.mems[i]) // there may be keys in it
 	return r.qp.PostRecv(r.wrs[i : i+1]...)
 }
 
-// close gives the memory back. The QP has ended.
+// close releases the memory. The QP has ended.
 func (r *receives) close() {
 	for _, mr := range r.mrs {
 		_ = mr.Close()

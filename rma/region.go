@@ -14,16 +14,16 @@ import (
 
 // RegionOptions are the optional parameters of a Region. A nil *RegionOptions means the defaults.
 type RegionOptions struct {
-	// Key is the secret that the keys of clients are derived from: 16 to 64 octets. It never leaves
+	// Key is the secret from which the keys of clients are derived: 16 to 64 octets. It never leaves
 	// the server; nil: 32 random octets.
 	Key []byte
-	// Ops are the rights that clients can get; 0: MayRead and MayWrite.
+	// Ops are the rights that clients can obtain; 0: MayRead and MayWrite.
 	Ops Ops
 	// MaxGrace is the longest grace of a Rekey; 0: a minute.
 	MaxGrace time.Duration
 }
 
-// A Region is memory of a server that clients can read and write, as far as its key allows.
+// A Region is memory of a server that clients can read and write if they hold its keys.
 type Region struct {
 	server *Server
 	id     uint64
@@ -36,7 +36,7 @@ type Region struct {
 	ring   *regionkey.Ring
 	closed bool
 	using  int           // operations that access buf
-	idle   chan struct{} // closed when there are none and the region is closed
+	idle   chan struct{} // closed when the region is closed and using is 0
 }
 
 func newRegion(s *Server, id uint64, b iwarp.Buffer, opt *RegionOptions) (*Region, error) {
@@ -62,23 +62,24 @@ func newRegion(s *Server, id uint64, b iwarp.Buffer, opt *RegionOptions) (*Regio
 	return r, nil
 }
 
-// ID is the number by which clients open the region.
+// ID returns the number by which clients open the region.
 func (r *Region) ID() uint64 { return r.id }
 
-// Size is how many octets the region has.
+// Size returns the size of the region in octets.
 func (r *Region) Size() uint64 { return r.size }
 
-// Epoch is the number of the current key.
+// Epoch returns the number of the current key.
 func (r *Region) Epoch() regionkey.Epoch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ring.Current()
 }
 
-// Rekey begins the next epoch, with a secret as in RegionOptions, and returns its number. The keys of
-// clients from the epoch before are good for the grace, 0: no longer, and until the next Rekey at most; more
-// than MaxGrace is refused. Operations on this region alone fail, with ErrRemoteAuth and StaleEpoch, until their
-// clients have opened it again. It does not wait for anything, so that it also takes keys away when the context has ended.
+// Rekey begins the next epoch, with a secret as in RegionOptions, and returns its number. Keys of the
+// previous epoch stay valid for the grace (0: no longer), but at most until the next Rekey; a grace above
+// MaxGrace is refused. After that, operations on this region, and on no other, fail with ErrRemoteAuth and
+// StaleEpoch until their clients have opened it again. Rekey does not block, and revokes keys even if the
+// context has ended.
 func (r *Region) Rekey(_ context.Context, key []byte, grace time.Duration) (regionkey.Epoch, error) {
 	now := time.Now()
 	r.mu.Lock()
@@ -92,7 +93,7 @@ func (r *Region) Rekey(_ context.Context, key []byte, grace time.Duration) (regi
 	return epoch, nil
 }
 
-// rekeyTo is the Rekey that a client asks for.
+// rekeyTo performs a Rekey that a client has requested.
 func (r *Region) rekeyTo(now time.Time, to regionkey.Epoch, key []byte, grace time.Duration, e AuditEvent) error {
 	r.mu.Lock()
 	err := r.ring.RekeyTo(now, to, key, min(grace, r.maxGrace()))
@@ -112,7 +113,7 @@ func (r *Region) maxGrace() time.Duration {
 	return r.ring.MaxGrace
 }
 
-// rekeyed drops what belongs to keys that are over, and records the new one.
+// rekeyed drops the cached keys of epochs that are over, and records the new epoch.
 func (r *Region) rekeyed(now time.Time, oldest regionkey.Epoch, by author, e AuditEvent) {
 	r.server.dropBefore(r.serial, oldest)
 	e.Time, e.Op, e.Region, e.Granted = now, Rekey, r.id, true
@@ -128,9 +129,9 @@ func closedRing(err error) error {
 	return err
 }
 
-// Close takes the region away. Later operations fail as those on a region that never was. When it
-// returns nothing accesses the Buffer. It waits for what does, so methods of the Buffer must not
-// call it.
+// Close removes the region. Later operations fail like operations on a region that never existed. Close
+// waits for operations that access the Buffer, so methods of the Buffer must not call it. When it returns,
+// nothing accesses the Buffer.
 func (r *Region) Close() error {
 	r.server.remove(r)
 	r.mu.Lock()
@@ -167,15 +168,15 @@ func (r *Region) end() {
 	}
 }
 
-// epochs are the oldest one whose keys are good, and the current one. open reports whether the region is not closed.
+// epochs returns the oldest epoch whose keys are valid, and the current one. open reports whether the region is open.
 func (r *Region) epochs(now time.Time) (oldest, current regionkey.Epoch, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ring.Expire(now), r.ring.Current(), !r.closed
 }
 
-// grant puts the current epoch into an OPEN_REP, and the keys of a client for the operations that it grants, if there are
-// keys. It reports false if the region is closed.
+// grant puts the current epoch into an OPEN_REP and, if the connection has keys, the client's keys for the operations that
+// the message grants. It reports false if the region is closed.
 func (r *Region) grant(now time.Time, holder *client, keys bool, to *wire.OpenRep) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +194,7 @@ func (r *Region) grant(now time.Time, holder *client, keys bool, to *wire.OpenRe
 	return !r.closed
 }
 
-// derive makes the key of a client. It reports false if the epoch is not good.
+// derive derives the key of a client. It reports false if the epoch is not valid.
 func (r *Region) derive(now time.Time, e regionkey.Epoch, holder *client, t regionkey.OpType) (regionkey.Key, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

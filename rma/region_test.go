@@ -21,7 +21,7 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
-// TestRMA_34_RotationFailsThatRegionAlone: with AUTH, and no connection ends.
+// TestRMA_34_RotationFailsThatRegionAlone: operations fail with AUTH, and no connection ends.
 func TestRMA_34_RotationFailsThatRegionAlone(t *testing.T) {
 	for name, p := range suites() {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestRMA_34_RotationFailsThatRegionAlone(t *testing.T) {
 				}
 				require.NoError(t, read(h))
 
-				// With a grace the old key is good until it ends.
+				// With a grace, the old key is valid until the grace ends.
 				_, err = w.region.Rekey(t.Context(), nil, time.Second)
 				require.NoError(t, err)
 				time.Sleep(time.Second - time.Nanosecond)
@@ -68,7 +68,7 @@ func TestRMA_34_RotationFailsThatRegionAlone(t *testing.T) {
 	}
 }
 
-// TestRekeyBehindTheEndOfAContext takes the keys away: it does not wait, so that it needs no time.
+// TestRekeyBehindTheEndOfAContext: it revokes the keys, because it does not block.
 func TestRekeyBehindTheEndOfAContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
@@ -82,8 +82,8 @@ func TestRekeyBehindTheEndOfAContext(t *testing.T) {
 	})
 }
 
-// TestRMA_34_ClientsWithOldKeysDoNotGuess: their operations fail, however many epochs they are behind, or if the region is
-// gone, and their connection goes on.
+// TestRMA_34_ClientsWithOldKeysDoNotGuess: their operations fail, however many epochs they are behind, and also if the region
+// is closed; their connection survives.
 func TestRMA_34_ClientsWithOldKeysDoNotGuess(t *testing.T) {
 	for name, p := range suites() {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestRMA_34_ClientsWithOldKeysDoNotGuess(t *testing.T) {
 	}
 }
 
-// TestRMA_42_OpenedRegionsThatAreGone are forgotten when a connection has opened more than there can be.
+// TestRMA_42_OpenedRegionsThatAreGone: they are forgotten once a connection has opened more regions than there can be.
 func TestRMA_42_OpenedRegionsThatAreGone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{server: ServerConfig{MaxRegions: 3}})
@@ -148,7 +148,7 @@ func TestRMA_42_OpenedRegionsThatAreGone(t *testing.T) {
 	})
 }
 
-// TestRMA_33_RekeyByAClient needs the right for it, and says which epoch follows.
+// TestRMA_33_RekeyByAClient: it needs the right for it, and says which epoch follows.
 func TestRMA_33_RekeyByAClient(t *testing.T) {
 	for name, p := range suites() {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestRMA_33_RekeyByAClient(t *testing.T) {
 	}
 }
 
-// TestRMA_33_GraceIsThatOfTheRegionAtMost: a client that asks for more gets as much as there is, and the server itself is
+// TestRMA_33_GraceIsThatOfTheRegionAtMost: a client that requests more gets the longest grace, and the server itself is
 // refused more.
 func TestRMA_33_GraceIsThatOfTheRegionAtMost(t *testing.T) {
 	for most, opt := range map[time.Duration]*RegionOptions{
@@ -207,8 +207,8 @@ func TestRMA_33_GraceIsThatOfTheRegionAtMost(t *testing.T) {
 	}
 }
 
-// TestRMA_40_CloseWaitsForOperations: afterwards nothing touches the Buffer, and later operations
-// fail as those on an unknown region.
+// TestRMA_40_CloseWaitsForOperations: afterwards nothing accesses the Buffer, and later operations
+// fail like those on an unknown region.
 func TestRMA_40_CloseWaitsForOperations(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
@@ -243,7 +243,7 @@ func TestRMA_40_CloseWaitsForOperations(t *testing.T) {
 	})
 }
 
-// TestRMA_40_AnotherRegionOfTheNumber is opened anew, also where there are no keys that say so.
+// TestRMA_40_AnotherRegionOfTheNumber: it must be opened again, even if there are no keys that show the difference.
 func TestRMA_40_AnotherRegionOfTheNumber(t *testing.T) {
 	for name, p := range suites() {
 		t.Run(name, func(t *testing.T) {
@@ -273,8 +273,8 @@ func TestRMA_40_AnotherRegionOfTheNumber(t *testing.T) {
 	}
 }
 
-// TestRMA_34_37_EpochThatWasNotOpened: a client without keys that goes on to the next epoch by itself has
-// not been authorized for it. In a grace it may use what it has opened before.
+// TestRMA_34_37_EpochThatWasNotOpened: a client without keys that moves to the next epoch by itself has
+// not been authorized for it. During a grace it may use what it has opened before.
 func TestRMA_34_37_EpochThatWasNotOpened(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, suite0())
@@ -311,7 +311,7 @@ var errBroken = errors.New("the disk is broken")
 func (faulty) ReadAt([]byte, int64) (int, error)  { return 0, errBroken }
 func (faulty) WriteAt([]byte, int64) (int, error) { return 0, errBroken }
 
-// TestRMA_27_FailingBuffer is an error of the operation alone, and its text is not told.
+// TestRMA_27_FailingBuffer: only the operation fails, and the client does not learn the text of the error.
 func TestRMA_27_FailingBuffer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newPair(t, plan{})
@@ -333,8 +333,8 @@ func TestRMA_27_FailingBuffer(t *testing.T) {
 	})
 }
 
-// TestRMA_41_46_AuditLog has what was granted and refused, with identity, region, epoch and rights,
-// so many records in a second, and no secret.
+// TestRMA_41_46_AuditLog: it holds what was granted and refused, with identity, region, epoch and rights,
+// a bounded number of records per second, and no secret.
 func TestRMA_41_46_AuditLog(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var text bytes.Buffer
@@ -393,13 +393,13 @@ func TestRMA_41_46_AuditLog(t *testing.T) {
 	})
 }
 
-// TestRMA_41_RefusedOpensHaveOneRecord, whatever the reason is.
+// TestRMA_41_RefusedOpensHaveOneRecord: whatever the reason.
 func TestRMA_41_RefusedOpensHaveOneRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
 		_, err := w.server.Register(2, NewMemory(nil), &RegionOptions{Ops: MayRead})
 		require.NoError(t, err)
-		for i, region := range []uint64{2, 3} { // one without that right, one that does not exist
+		for i, region := range []uint64{2, 3} { // one without that right, and one that does not exist
 			_, err := w.client.Open(w.context(), region, MayManage)
 			require.ErrorIs(t, err, ErrRemoteAuth)
 			log := w.server.AuditLog()
@@ -409,7 +409,7 @@ func TestRMA_41_RefusedOpensHaveOneRecord(t *testing.T) {
 	})
 }
 
-// TestRMA_42_AuditIsBounded whatever peers there are.
+// TestRMA_42_AuditIsBounded: whatever peers there are.
 func TestRMA_42_AuditIsBounded(t *testing.T) {
 	l := newAudit(nil)
 	now := time.Unix(1, 0)
@@ -423,7 +423,7 @@ func TestRMA_42_AuditIsBounded(t *testing.T) {
 	require.EqualValues(t, 3*auditedPeers, l.list()[keptEvents-1].ID)
 }
 
-// TestPeersDoNotSuppressOwnRekeys of the server: such peers as are not authenticated.
+// TestPeersDoNotSuppressOwnRekeys: peers that are not authenticated do not suppress records of the server's own Rekeys.
 func TestPeersDoNotSuppressOwnRekeys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, suites()["suite 0"])
@@ -441,7 +441,7 @@ func TestPeersDoNotSuppressOwnRekeys(t *testing.T) {
 	})
 }
 
-// TestServerRegister tells what cannot be.
+// TestServerRegister: what it refuses.
 func TestServerRegister(t *testing.T) {
 	_, pd := rnictest.Open(t, nil)
 	s := NewServer(&ServerConfig{PD: pd, MaxRegions: 2})
@@ -461,7 +461,7 @@ func TestServerRegister(t *testing.T) {
 	require.Equal(t, 2, s.Stats().Regions)
 }
 
-// TestRMA_34_OpenDuringRotation: the keys that are granted are all of the epoch that is told, whenever the region gets
+// TestRMA_34_OpenDuringRotation: all keys that are granted belong to the reported epoch, whenever the region gets
 // another key.
 func TestRMA_34_OpenDuringRotation(t *testing.T) {
 	w := start(t, plan{network: "tcp"})

@@ -22,7 +22,7 @@ func (w *pair) usesUp(pd *iwarp.PD) (mrs []*iwarp.MR) {
 	}
 }
 
-// TestRegionsAreUsedUp: where the RNIC has no further region, an operation that needs one fails, and says why. The connection goes on.
+// TestRegionsAreUsedUp: if the RNIC has no further region, an operation that needs one fails, and says why. The connection survives.
 func TestRegionsAreUsedUp(t *testing.T) {
 	for suite, p := range suites() {
 		p.rnic.Limits.MaxMR = 40

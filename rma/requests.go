@@ -13,11 +13,11 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A request is an operation that the peer asks for.
+// A request is an operation that the peer requests.
 type request struct {
 	id     op.ID
-	region *Region // nil: it has proved nothing
-	number uint64  // of the region, as the peer says
+	region *Region // nil: the peer has not proved that it has the key
+	number uint64  // of the region, as given by the peer
 	epoch  regionkey.Epoch
 	off    uint64
 	length uint32
@@ -30,19 +30,19 @@ type request struct {
 	secret regionkey.Key
 	reply  wire.OpenRep
 
-	now     regionkey.Epoch // the current one, to be told to a client with an older key
+	now     regionkey.Epoch // the current epoch, to be reported to a client with an older key
 	data    *regionkey.Sealer
 	dataCtr uint64
 	salt    [16]byte
-	blob    int // that was sealed and not sent, or that a source is read into
+	blob    int // sealed and not sent, or the destination of a read from a source
 	aad     [regionkey.AADSize]byte
 
-	sink   *lease // stays from one request to the next
+	sink   *lease // kept from one request to the next
 	grant  uint64
-	queued bool // it is in the queue of the server
+	queued bool // in the queue of the server
 }
 
-// parseRequest reads a request, and finds out whether it may be served.
+// parseRequest reads a request, and determines whether it may be served.
 func (c *conn) parseRequest(msg []byte, m *op.Message) error {
 	q := &c.asked
 	*q = request{id: m.Op}
@@ -102,8 +102,8 @@ func (c *conn) parseData(msg []byte, m *op.Message) error {
 	return err
 }
 
-// prove finds the region of a request, if the peer has the key for it. had reports that the peer had the key before: the
-// region has been given another one since, or is gone. Such a request is no guess.
+// prove finds the region of a request, if the peer has the key for it. had reports that the peer had the key before: since
+// then, the region was given another key or closed. Such a request is not a guess.
 func (c *conn) prove(now time.Time, q *request, msg []byte, t regionkey.OpType) (k op.KeyState, had bool) {
 	r, p, need := c.server.region(q.number), c.opened[q.number], Ops(wire.OpsOf(t))
 	had = p.ever.Has(need)
@@ -111,7 +111,7 @@ func (c *conn) prove(now time.Time, q *request, msg []byte, t regionkey.OpType) 
 		return op.NoKey, had // keys of an earlier connection may be right, but Authorize was not asked for this one
 	}
 	good := c.suite == wire.Suite0 && p.in(q.epoch).Has(need) || c.suite != wire.Suite0 && c.hasKey(now, q, r, msg, t)
-	oldest, current, open := r.epochs(now) // behind the check: a key that has failed since is an old one
+	oldest, current, open := r.epochs(now) // after the check: a key that has expired since then counts as old
 	switch {
 	case !open:
 		return op.NoKey, had
@@ -125,15 +125,15 @@ func (c *conn) prove(now time.Time, q *request, msg []byte, t regionkey.OpType) 
 	return op.RightKey, true
 }
 
-// A permit is what the peer has opened of a region on this connection. Where there are no keys it stands for them, in the
-// latest epoch and in the one before that.
+// A permit records the rights with which the peer has opened a region on this connection. On a connection without keys it
+// takes their place, for the latest epoch and the one before it.
 type permit struct {
 	serial            uint64 // of the region: another one may have got its number
 	epoch             regionkey.Epoch
 	ops, before, ever Ops
 }
 
-// opens adds what was opened in an epoch.
+// opens adds the rights that were granted in an epoch.
 func (p *permit) opens(serial uint64, e regionkey.Epoch, ops Ops) {
 	switch {
 	case p.serial != serial:
@@ -148,7 +148,7 @@ func (p *permit) opens(serial uint64, e regionkey.Epoch, ops Ops) {
 	p.ever |= ops
 }
 
-// in is what was opened in an epoch.
+// in returns the rights that were granted in an epoch.
 func (p *permit) in(e regionkey.Epoch) Ops {
 	switch e {
 	case p.epoch:
@@ -160,8 +160,8 @@ func (p *permit) in(e regionkey.Epoch) Ops {
 	}
 }
 
-// permit notes what the peer has opened. What it has opened of regions that are gone is forgotten when it has opened more
-// than there can be. mu is held.
+// permit notes what the peer has opened. Once there are more permits than there can be regions, those of closed regions are
+// dropped. mu is held.
 func (c *conn) permit(q *request) {
 	p := c.opened[q.number]
 	p.opens(q.region.serial, q.epoch, Ops(q.reply.Ops))
@@ -171,20 +171,20 @@ func (c *conn) permit(q *request) {
 	}
 }
 
-// hasKey checks the tag of a request, and makes what its data are sealed with.
+// hasKey checks the inner tag of a request, and sets the Sealer of its data.
 func (c *conn) hasKey(now time.Time, q *request, r *Region, msg []byte, t regionkey.OpType) bool {
 	tagged, err := c.sealer(now, r, q.epoch, t, c.peers())
 	if err != nil || wire.CheckInner(msg, c.suite, tagged) != nil {
 		return false
 	}
-	q.data = tagged // of a write: the client seals
+	q.data = tagged // for a write: the client seals the data
 	if t == regionkey.Read {
 		q.data, err = c.sealer(now, r, q.epoch, t, c.ours())
 	}
 	return err == nil
 }
 
-// sealer makes what one side seals with for operations on a region, or finds it in the cache.
+// sealer returns the Sealer of one side for operations on a region, from the cache or a new one.
 func (c *conn) sealer(now time.Time, r *Region, e regionkey.Epoch, t regionkey.OpType, dir uint8) (*regionkey.Sealer, error) {
 	name := regionkey.CacheKey{Conn: c.id, Region: r.serial, Epoch: e, Op: t, Owner: c.ours(), Dir: dir}
 	if s := c.server.cached(name); s != nil {
@@ -202,7 +202,7 @@ func (c *conn) sealer(now time.Time, r *Region, e regionkey.Epoch, t regionkey.O
 	return s, err
 }
 
-// performServer does what asServer asks for. mu is held.
+// performServer performs an action of asServer. mu is held.
 func (c *conn) performServer(now time.Time, a *op.Action) {
 	switch a.Do {
 	case op.Enqueue:
@@ -237,11 +237,11 @@ func (c *conn) performServer(now time.Time, a *op.Action) {
 		c.free(a)
 	case op.End:
 		c.endFor(a.Why)
-	default: // what is left is for a client
+	default: // actions of a client
 	}
 }
 
-// admit gives the request that has just come its record.
+// admit stores the current request in its record.
 func (c *conn) admit(a *op.Action) {
 	q := &c.requests[a.Record]
 	sink := q.sink
@@ -249,7 +249,7 @@ func (c *conn) admit(a *op.Action) {
 	q.sink = sink
 }
 
-// requestOf is the request that an action is for.
+// requestOf returns the request that an action is for.
 func (c *conn) requestOf(a *op.Action) *request {
 	if a.Record == op.NoRecord {
 		return &c.asked
@@ -257,7 +257,7 @@ func (c *conn) requestOf(a *op.Action) *request {
 	return &c.requests[a.Record]
 }
 
-// free ends a request. Its record is overwritten, and the keys that were granted or asked for with it.
+// free ends a request. It overwrites the record, including keys that were granted or requested.
 func (c *conn) free(a *op.Action) {
 	q := &c.requests[a.Record]
 	if q.blob != noBlob {
@@ -267,7 +267,7 @@ func (c *conn) free(a *op.Action) {
 	*q = request{sink: q.sink}
 }
 
-// enqueueWrite asks the window for room for the octets of a write, for which there must be memory.
+// enqueueWrite asks the window to admit the octets of a write. There must be memory for them.
 func (c *conn) enqueueWrite(now time.Time, a *op.Action) {
 	q := &c.requests[a.Record]
 	q.queued = c.server.enqueue()
@@ -306,7 +306,7 @@ func (c *conn) reserve(q *request, source bool) bool {
 	return !c.endUnlessFull(err) && q.sink != nil
 }
 
-// sendPull asks the client for the octets of a write, or reads them from its source. mu is held.
+// sendPull sends a PULL for the octets of a write, and reads them if the client has named a source. mu is held.
 func (c *conn) sendPull(a *op.Action) {
 	q := &c.requests[a.Record]
 	c.dequeue(q)
@@ -333,7 +333,7 @@ func (c *conn) sendPull(a *op.Action) {
 	c.lent(q.sink)
 }
 
-// sendAnswer sends what was asked for. mu is held.
+// sendAnswer sends the answer to a request. mu is held.
 func (c *conn) sendAnswer(a *op.Action) {
 	q := &c.requests[a.Record]
 	h, ok := c.header(a.Op, a.Class)
@@ -360,7 +360,7 @@ func (c *conn) sendAnswer(a *op.Action) {
 // opsOf are the operations by their kinds in package op.
 var opsOf = [...]Op{op.Open: Open, op.Read: Read, op.Write: Write, op.Rekey: Rekey}
 
-// recordFailure makes a record of a request that was refused, or done too late.
+// recordFailure makes an audit record of a request that was refused, or whose copy ended too late.
 func (c *conn) recordFailure(a *op.Action) {
 	q := c.requestOf(a)
 	e := AuditEvent{Op: opsOf[a.Kind], Region: q.number, Epoch: q.epoch, Reason: "wrong key"}

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/selfsigned"
 )
 
-// TestRMA_43_ReadAndWrite in all suites, over networks of each kind.
+// TestRMA_43_ReadAndWrite: in all suites, over networks of each kind.
 func TestRMA_43_ReadAndWrite(t *testing.T) {
 	for name, p := range suites() {
 		for _, network := range []string{"pipe", "tcp", "sctp+udp"} {
@@ -65,7 +65,7 @@ func (w *pair) movesOctets() {
 	}
 }
 
-// testTLS makes the configurations of both sides, of which each has a certificate.
+// testTLS makes the configurations of both sides, each with a certificate.
 func testTLS() (client, server *tls.Config) {
 	cert, pool := selfsigned.New("127.0.0.1")
 	mine := []tls.Certificate{cert}
@@ -74,7 +74,7 @@ func testTLS() (client, server *tls.Config) {
 	return client, server
 }
 
-// TestRMA_1_OnThePublicVerbs alone: nothing below them is imported.
+// TestRMA_1_OnThePublicVerbs: nothing below them is imported.
 func TestRMA_1_OnThePublicVerbs(t *testing.T) {
 	const module = "github.com/goiwarp/iwarp"
 	p, err := build.ImportDir(".", 0)

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
-// run takes completions until the connection has ended and nothing of its operations is left.
+// run handles completions until the connection has ended and nothing of its operations is left.
 func (c *conn) run() {
 	defer close(c.done)
 	for goes := c.begins(); goes; {
@@ -36,8 +36,8 @@ func (c *conn) begins() bool {
 	return c.stage < failing
 }
 
-// receive waits until there is something to do, and does it. It reports false when the QP is ending,
-// or must end.
+// receive waits for completions or a Signal, and does the work that is due. It reports false when the QP is
+// ending, or must end.
 func (c *conn) receive() bool {
 	n, err := c.cq.Wait(context.Background(), c.wcs[:])
 	c.enter()
@@ -58,9 +58,9 @@ func (c *conn) receive() bool {
 	return goes
 }
 
-// take handles n completions, and more of them until they ask for so many octets that it is better to
-// move those first: their memory can be used again then, while it is in the caches. A peer that sends more and
-// more does not keep others from mu. mu is held.
+// take handles n completions and those that follow, until the work that they cause amounts to so many octets
+// that it is better to do it first: then its memory can be used again while it is in the caches. The number of
+// completions is bounded, so that a peer that keeps sending does not lock out other goroutines. mu is held.
 func (c *conn) take(n int) {
 	for all := n; n > 0; all += n {
 		for i := range c.wcs[:n] {
@@ -73,7 +73,7 @@ func (c *conn) take(n int) {
 	}
 }
 
-// drain handles all completions that the CQ has now, and perhaps some that come meanwhile. mu is held.
+// drain handles all completions that the CQ holds now, and perhaps some that arrive meanwhile. mu is held.
 func (c *conn) drain() {
 	left := c.cq.Stats().Waiting
 	for n := 1; left > 0 && n > 0; left -= n {
@@ -84,8 +84,8 @@ func (c *conn) drain() {
 	}
 }
 
-// poll takes completions into wcs, and reads the clock if there are any: they may have come after the time of the event,
-// and what a PULL allows counts from when it has come. mu is held.
+// poll moves completions to wcs, and reads the clock if there are any: they may have arrived after the time of the event,
+// and the time that a PULL allows counts from its arrival. mu is held.
 func (c *conn) poll() int {
 	n := c.cq.Poll(c.wcs[:])
 	if n > 0 {
@@ -122,17 +122,17 @@ func (c *conn) tick() {
 	c.lookAtStalled()
 	switch due, ok := c.unsent(); {
 	case !ok || c.now.Before(due):
-	case c.cq.Stats().Waiting > 0: // run is in a Buffer, and has not seen yet what was sent
+	case c.cq.Stats().Waiting > 0: // run is in a method of a Buffer, and has not yet seen that blobs were sent
 		c.blobs.moved = c.now
 	default:
 		c.end(errNotTaken)
 	}
 }
 
-// errNotTaken is the error of a connection that has not sent something for so long that the peer cannot want it any more.
+// errNotTaken is the error of a connection that could not send for longer than any operation of the peer may wait.
 var errNotTaken = fmt.Errorf("%w: the peer does not read", ErrTimeout)
 
-// unsent is when the connection ends if the peer takes nothing: what is to be sent is in memory that others need. mu is held.
+// unsent returns when the connection ends if the peer reads nothing: unsent data occupy memory that others need. mu is held.
 func (c *conn) unsent() (due time.Time, ok bool) {
 	if c.stage >= failing || c.asClient == nil {
 		return time.Time{}, false
@@ -144,11 +144,11 @@ func (c *conn) unsent() (due time.Time, ok bool) {
 type revoking struct {
 	role  op.Role
 	id    op.ID
-	lease *lease    // nil: the source is the peer's, and there is only what has completed to be taken
-	until time.Time // of a stalled one: when the connection ends if the peer has taken nothing
+	lease *lease    // nil: the source is the peer's, and only the completions so far are to be handled
+	until time.Time // if stalled: when the connection ends if the peer has read nothing
 }
 
-// revoke leaves an STag to run, unless it is that of a sink which stays valid for now. mu is held.
+// revoke leaves the invalidation of an STag to run, unless it is a sink that must stay valid for now. mu is held.
 func (c *conn) revoke(role op.Role, a *op.Action) {
 	r := revoking{role: role, id: a.Op, lease: c.leaseOf(role, a)}
 	if r.lease != nil && r.lease.mem != nil && !c.looked(r.lease) {
@@ -158,13 +158,13 @@ func (c *conn) revoke(role op.Role, a *op.Action) {
 	}
 }
 
-// withdraw leaves an STag to run. mu is held.
+// withdraw leaves the invalidation of an STag to run. mu is held.
 func (c *conn) withdraw(r revoking) {
 	c.revokes = append(c.revokes, r)
 	if c.stage == gone {
 		c.lookAgain()
 	} else {
-		c.cq.Signal() // and not a work request, which would wait behind what a peer that does not read has not taken
+		c.cq.Signal() // not a work request, which would wait behind the data that a slow peer has not read
 	}
 }
 
@@ -184,7 +184,7 @@ func (c *conn) invalidate(all []revoking) {
 	}
 }
 
-// withdrawn tells the machines that STags are invalid, and all messages that came before were
+// withdrawn tells the machines that STags are invalid, and that all messages that came before were
 // handled. mu is held.
 func (c *conn) withdrawn(all []revoking) {
 	for _, r := range all {
@@ -197,7 +197,7 @@ func (c *conn) withdrawn(all []revoking) {
 	c.perform()
 }
 
-// endQP ends the QP, if it was this side that has found an error, and waits until it has ended.
+// endQP ends the QP, if this side has found an error, and waits until the QP has ended.
 func (c *conn) endQP() {
 	c.mu.Lock()
 	own := c.stage == failing
@@ -228,7 +228,7 @@ func (c *conn) idle() bool {
 	return c.asClient == nil || c.asClient.Idle() && c.asServer.Idle() && len(c.work) == 0
 }
 
-// releaseAll gives everything back.
+// releaseAll releases all resources of the connection.
 func (c *conn) releaseAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,10 +246,10 @@ func (c *conn) releaseAll() {
 		c.server.leave(c, stats)
 	}
 	c.secret.Wipe()
-	_ = c.cq.Close() // one that the QP has made is closed already
+	_ = c.cq.Close() // a CQ that the QP created is closed already
 }
 
-// shutDown ends the connection: what has been sent goes on until its outcome is known, on both sides.
+// shutDown ends the connection. Requests that have been sent, by either side, go on until their outcome is known.
 func (c *conn) shutDown() {
 	c.enter()
 	if c.reach(closing) {
@@ -267,7 +267,7 @@ func (c *conn) shutDown() {
 	<-c.done
 }
 
-// lookDrained tells shutDown when neither side waits for an outcome any more. What tells the peer is posted. mu is held.
+// lookDrained tells shutDown when neither side waits for an outcome any more. The last answers have been posted. mu is held.
 func (c *conn) lookDrained() {
 	if c.stage != closing || c.busy > 0 || c.asServer != nil && !c.asServer.Answered() {
 		return

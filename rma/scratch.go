@@ -6,7 +6,7 @@ import (
 	"github.com/goiwarp/iwarp/regionkey"
 )
 
-// A scratch bounds the octets of memory for what is under way.
+// A scratch bounds the octets of memory for outstanding operations.
 type scratch struct {
 	mu    sync.Mutex
 	limit int
@@ -32,7 +32,7 @@ func (s *scratch) give(n int) {
 	s.inUse -= n
 }
 
-// tight reports whether so much is in use that connections without work give back what they have.
+// tight reports whether so much is in use that idle connections return their memory.
 func (s *scratch) tight() bool { return s.used() > s.limit/2 }
 
 func (s *scratch) used() int {
@@ -41,14 +41,14 @@ func (s *scratch) used() int {
 	return s.inUse
 }
 
-// prepareMemory makes the connection ready to use memory for what is under way. It has none yet.
+// prepareMemory prepares the connection to allocate memory for operations. It allocates none yet.
 func (c *conn) prepareMemory() {
 	c.leases = newLeases(c.pd, c.qp, c.scratch, c.maxOp+regionkey.TagSize)
 	c.blobs = newBlobs(c.pd, c.scratch, c.maxOp+regionkey.TagSize)
 }
 
-// spareMemory gives the memory back to the other connections of the server if they have little, and this one has
-// nothing under way. mu is held.
+// spareMemory returns the memory of the connection for use by others, if little is left and this connection has no
+// outstanding operations. mu is held.
 func (c *conn) spareMemory() {
 	if c.server == nil || c.asServer == nil || c.leases.taken+c.blobs.taken == 0 {
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
-// TestKEY_4_NoKeyIsEverOnTheWire in clear: neither that of the region nor those of a client, nor a
-// new one that a client has chosen.
+// TestKEY_4_NoKeyIsEverOnTheWire: in clear, neither the key of a region, nor the keys of a client, nor a new
+// key that a client has chosen.
 func TestKEY_4_NoKeyIsEverOnTheWire(t *testing.T) {
 	var capture bytes.Buffer
 	next := octets(0x30, 32)
@@ -59,7 +59,7 @@ func TestKEY_4_NoKeyIsEverOnTheWire(t *testing.T) {
 }
 
 // TestKEY_5_IdentityIsThatOfTheHandshake: the same client with the same instance has the same keys on
-// another connection, and another client has others, whatever it says.
+// another connection, and another client has other keys, whatever it claims.
 func TestKEY_5_IdentityIsThatOfTheHandshake(t *testing.T) {
 	key := func(t *testing.T) (k regionkey.Key) {
 		bubble(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestKEY_5_IdentityIsThatOfTheHandshake(t *testing.T) {
 	require.NotEqual(t, a, key(t), "another identity")
 }
 
-// TestRMA_8_KeysOfAnotherConnection are worth nothing: the traffic keys are bound to theirs.
+// TestRMA_8_KeysOfAnotherConnection: they are worthless, because traffic keys are bound to their connection.
 func TestRMA_8_KeysOfAnotherConnection(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{})
@@ -91,7 +91,7 @@ func TestRMA_8_KeysOfAnotherConnection(t *testing.T) {
 	})
 }
 
-// TestKEY_20_MessagesAreOverwritten when they have been read: there may be keys in them.
+// TestKEY_20_MessagesAreOverwritten: once they have been read, because they may contain keys.
 func TestKEY_20_MessagesAreOverwritten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
@@ -108,7 +108,7 @@ func TestKEY_20_MessagesAreOverwritten(t *testing.T) {
 	})
 }
 
-// TestKEY_20_KeysAreOverwritten when they have been told, or used: those that were granted, and those of a Rekey.
+// TestKEY_20_KeysAreOverwritten: once they have been reported or used, both those granted and those of a Rekey.
 func TestKEY_20_KeysAreOverwritten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var none regionkey.Key
@@ -146,7 +146,7 @@ func TestKEY_20_KeysAreOverwritten(t *testing.T) {
 	})
 }
 
-// TestKEY_19_RekeyForgetsCiphers of the epochs whose keys are not good any more, and no others.
+// TestKEY_19_RekeyForgetsCiphers: those of epochs whose keys are not valid any more, and no others.
 func TestKEY_19_RekeyForgetsCiphers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})

@@ -8,16 +8,16 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A work request whose completion matters has an ID that tells what it was for. The others are unsignaled.
+// A work request whose completion matters has an ID that identifies its purpose. The others are unsignaled.
 const (
 	idKind = 32 // bits below the kind
 
-	kindBlob = 1 // the blob of that number was sent
-	kindPull = 2 // the source of that record was read
+	kindBlob = 1 // a blob was sent; the lower bits are its number
+	kindPull = 2 // a source was read; the lower bits are the record
 )
 
 // header makes the header of the next message. It reports false if nothing is to be sent any more: after
-// an error of this side what there is to send may not be whole, for example because it could not be
+// an error of this side the data to send may be incomplete, for example because they could not be
 // sealed. mu is held.
 func (c *conn) header(id op.ID, class op.Class) (wire.Header, bool) {
 	ctr, err := c.sendCtr.Next()
@@ -28,12 +28,12 @@ func (c *conn) header(id op.ID, class op.Class) (wire.Header, bool) {
 	return wire.Header{Class: class, Ctr: ctr, Op: id}, c.stage < failing
 }
 
-// sends is a work request for a message.
+// sends returns a work request for a message.
 func sends(msg []byte) iwarp.SendWR {
 	return iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: msg}
 }
 
-// ends is a work request for a message that invalidates an STag of the peer.
+// ends returns a work request for a message that invalidates an STag of the peer, unless tag is 0.
 func ends(msg []byte, tag uint32) iwarp.SendWR {
 	if tag == 0 {
 		return sends(msg)
@@ -41,8 +41,8 @@ func ends(msg []byte, tag uint32) iwarp.SendWR {
 	return iwarp.SendWR{Op: iwarp.OpSendInvalidate, Flags: iwarp.Unsignaled, Inline: msg, Invalidate: stag.STag(tag)}
 }
 
-// postBlob writes the first n octets of a blob to the peer's sink, and sends the message that ends
-// the sink. When both were sent the blob is free again. mu is held.
+// postBlob writes the first n octets of a blob to the peer's sink, and sends the message that invalidates
+// the sink. When both have been sent, the blob is free again. mu is held.
 func (c *conn) postBlob(b, n int, tag uint32, to uint64, msg []byte) {
 	last := ends(msg, tag)
 	if n == 0 {

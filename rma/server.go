@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
-// A Server has regions, and serves them on any number of connections.
+// A Server holds regions and serves them on any number of connections.
 type Server struct {
 	cfg       ServerConfig
 	err       error // of the configuration
@@ -22,14 +22,14 @@ type Server struct {
 	mu      sync.Mutex // a leaf
 	regions map[uint64]*Region
 	cache   *regionkey.Cache
-	last    uint64 // number of a connection, or of a region
+	last    uint64 // the last number given to a connection or a region
 	queue   int    // writes that wait for the window
 	conns   map[*conn]struct{}
-	ended   op.ServerStats // of the connections that are gone
+	ended   op.ServerStats // of the connections that have ended
 }
 
-// NewServer returns a Server. If its configuration is not valid, Register, Serve and a NewClient with it
-// return the error.
+// NewServer returns a Server. If cfg is not valid, the error is returned by Register, by Serve, and by
+// NewClient with that Server.
 func NewServer(cfg *ServerConfig) *Server {
 	if cfg == nil {
 		cfg = new(ServerConfig)
@@ -46,10 +46,10 @@ func NewServer(cfg *ServerConfig) *Server {
 	return s
 }
 
-// Register makes a region of the octets of b, which clients open by its number. Use NewMemory for
-// octets in memory. The goroutines of connections call methods of b, several at the same time, and wait
-// for them, until Region.Close has returned. Register fails if there is a region of that
-// number, or if there are ServerConfig.MaxRegions.
+// Register makes a region of the octets of b, which clients open by the number id. Use NewMemory for
+// octets in memory. Until Region.Close has returned, the goroutines of connections call the methods of b,
+// several at the same time, and wait for them. Register fails if the number is in use, or if there are
+// ServerConfig.MaxRegions regions already.
 func (s *Server) Register(id uint64, b iwarp.Buffer, opt *RegionOptions) (*Region, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -75,7 +75,7 @@ func (s *Server) Register(id uint64, b iwarp.Buffer, opt *RegionOptions) (*Regio
 	return r, nil
 }
 
-// region finds a region; nil: there is none. A nil Server has none.
+// region returns the region with a number, or nil. A nil Server has no regions.
 func (s *Server) region(id uint64) *Region {
 	if s == nil {
 		return nil
@@ -102,7 +102,7 @@ func (s *Server) join(c *conn) uint64 {
 	return s.last
 }
 
-// leave takes a connection away that is gone.
+// leave removes a connection that has ended.
 func (s *Server) leave(c *conn, stats op.ServerStats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Server) leave(c *conn, stats op.ServerStats) {
 	s.ended = sum(s.ended, stats)
 }
 
-// enqueue counts a write that waits for the window. It reports false if too many do.
+// enqueue counts a write that waits for the window. It reports false if too many writes wait already.
 func (s *Server) enqueue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,14 +152,14 @@ func (s *Server) dropRegion(region uint64) {
 	s.cache.DropRegion(region)
 }
 
-// AuditLog returns the newest records of the audit log, the oldest one first.
+// AuditLog returns the newest records of the audit log, oldest first.
 func (s *Server) AuditLog() []AuditEvent { return s.audit.list() }
 
-// Serve serves the regions on the connection of qp, which has accepted it, until the peer ends it or
-// ctx ends; then it finishes the requests that it has begun. The QP and its CQ belong to Serve from
-// then on: see Prepare for what they need. Serve returns nil after a graceful end, and else why the
-// connection has ended. It ends a QP that does not fit, too. If the configuration of the Server is not
-// valid the QP is as before.
+// Serve serves the regions on the connection of qp, which this side has accepted, until the peer ends
+// the connection or ctx ends; in the latter case it finishes the requests that it has begun. The QP and
+// its CQ belong to Serve: see Prepare for what they need. Serve returns nil after a graceful end, and
+// otherwise the reason why the connection ended. It also ends a QP that is not suitable. If the
+// configuration of the Server is not valid, the QP remains unchanged.
 func (s *Server) Serve(ctx context.Context, qp *iwarp.QP) error {
 	if s.err != nil {
 		return s.err

@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// plays makes a server, and a peer that has opened its region.
+// plays makes a server, and a peer that has opened its region; the test plays the peer.
 func plays(t *testing.T, p plan) (*pair, *raw) {
 	t.Helper()
 	w := newPair(t, p)
@@ -28,7 +28,7 @@ func plays(t *testing.T, p plan) (*pair, *raw) {
 	return w, r
 }
 
-// ends ends the connection of a peer that the test plays.
+// ends ends the connection of such a peer.
 func (r *raw) ends(w *pair) {
 	r.Helper()
 	require.NoError(r, r.qp.Close())
@@ -37,7 +37,7 @@ func (r *raw) ends(w *pair) {
 	w.wantNothingLeft()
 }
 
-// sink registers n octets of a sink, which is bound to the QP.
+// sink registers a sink of n octets, which is bound to the QP.
 func (r *raw) sink(n int) (mem []byte, tag stag.STag) {
 	r.Helper()
 	mr, err := r.pd.AllocMR(n, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{QP: r.qp})
@@ -53,12 +53,12 @@ func (r *raw) reads(id op.ID, q wire.ReadReq, s *regionkey.Sealer) {
 	r.sends(q.Append(nil, r.header(id), r.out, s))
 }
 
-// TestRMA_6_WrongOuterTag ends the connection, without effect, and is recorded.
+// TestRMA_6_WrongOuterTag: it ends the connection, without effect, and is recorded.
 func TestRMA_6_WrongOuterTag(t *testing.T) {
 	q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 16}
 	for i := range wire.TypeWriteReq.Size() {
 		if i > 24 && i < 64 && i%7 != 0 {
-			continue // of the body some octets will do
+			continue // a few octets of the body are enough
 		}
 		bubble(t, func(t *testing.T) {
 			w, r := plays(t, plan{})
@@ -74,7 +74,7 @@ func TestRMA_6_WrongOuterTag(t *testing.T) {
 	}
 }
 
-// TestRMA_6_MessagesOfOthers: one of another connection, and one that this side has sent itself.
+// TestRMA_6_MessagesOfOthers: a message of another connection, and a message that this side has sent itself.
 func TestRMA_6_MessagesOfOthers(t *testing.T) {
 	var recorded []byte
 	bubble(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestRMA_6_MessagesOfOthers(t *testing.T) {
 	})
 }
 
-// TestRMA_7_CounterIsLastPlusOne: what is repeated or skipped ends the connection.
+// TestRMA_7_CounterIsLastPlusOne: a message that is repeated or skipped ends the connection.
 func TestRMA_7_CounterIsLastPlusOne(t *testing.T) {
 	for name, change := range map[string]uint64{"repeated": math.MaxUint64, "skipped": 1, "much later": 1 << 40} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestRMA_7_CounterIsLastPlusOne(t *testing.T) {
 	}
 }
 
-// TestRMA_8_WrongInnerTag is answered at once; the connection goes on, and there is a record.
+// TestRMA_8_WrongInnerTag: it is answered at once; the connection survives, and there is a record.
 func TestRMA_8_WrongInnerTag(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{})
@@ -140,8 +140,8 @@ func TestRMA_8_WrongInnerTag(t *testing.T) {
 	})
 }
 
-// TestCountersOfAConnectionThatEndsMeanwhile: Stats has chosen the connections to ask when one of them
-// ends. What that one has counted is not left out.
+// TestCountersOfAConnectionThatEndsMeanwhile: a connection ends after Stats has chosen the connections to ask.
+// Its counters are not left out.
 func TestCountersOfAConnectionThatEndsMeanwhile(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{})
@@ -197,7 +197,7 @@ func TestRMA_9_WhatIsNotAllowedIsNotToldApart(t *testing.T) {
 					r.sends(q.Append(nil, r.header(op.ID(10+i)), r.out))
 					r.wantStatus(op.RemoteAuth, op.BadKey)
 				}
-				q := wire.OpenReq{Region: 2, Instance: [16]byte{9}, Ops: wire.OpRead} // of another instance
+				q := wire.OpenReq{Region: 2, Instance: [16]byte{9}, Ops: wire.OpRead} // with another instance
 				r.sends(q.Append(nil, r.header(12), r.out))
 				r.wantStatus(op.RemoteAuth, op.BadKey)
 				r.ends(w)
@@ -206,8 +206,8 @@ func TestRMA_9_WhatIsNotAllowedIsNotToldApart(t *testing.T) {
 	}
 }
 
-// TestRMA_9_RightsAreThoseOfTheConnection: a client that takes the instance of an earlier connection has the keys that it
-// got there, and not the rights any more that Authorize refuses it by now. Neither before a Rekey nor behind its grace.
+// TestRMA_9_RightsAreThoseOfTheConnection: a client that uses the instance of an earlier connection has the keys that it
+// got there, but not rights that Authorize refuses it by now, neither before a Rekey nor after its grace.
 func TestRMA_9_RightsAreThoseOfTheConnection(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		allowed := allOps
@@ -278,7 +278,7 @@ func TestRMA_10_BoundsAreToldToThoseWithTheKey(t *testing.T) {
 	}
 }
 
-// TestRMA_12_BlobIsThereBeforeItsMessage, and the message has invalidated the sink.
+// TestRMA_12_BlobIsThereBeforeItsMessage: and the message has invalidated the sink.
 func TestRMA_12_BlobIsThereBeforeItsMessage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{})
@@ -298,7 +298,7 @@ func TestRMA_12_BlobIsThereBeforeItsMessage(t *testing.T) {
 	})
 }
 
-// pulls asks to write n octets, and returns the PULL.
+// pulls requests to write n octets, and returns the PULL.
 func (r *raw) pulls(id op.ID, n int) (m wire.Pull) {
 	r.Helper()
 	q := wire.WriteReq{Region: regionID, Epoch: 1, Length: uint32(n)}
@@ -307,7 +307,7 @@ func (r *raw) pulls(id op.ID, n int) (m wire.Pull) {
 	return m
 }
 
-// answers writes a blob and sends DATA. change may change the blob and what it is sealed for.
+// answers writes a blob and sends DATA. change may change the blob and its AAD.
 func (r *raw) answers(id op.ID, pull wire.Pull, plain []byte, a regionkey.AAD, change func(blob []byte)) {
 	r.Helper()
 	a.OpID, a.Op, a.Dir, a.Suite, a.Region, a.Epoch, a.Length = uint64(id), regionkey.Write, regionkey.Initiator, r.suite, regionID, 1, uint32(len(plain))
@@ -360,7 +360,7 @@ func TestRMA_15_SaltIsFreshAndSealed(t *testing.T) {
 	})
 }
 
-// TestRMA_13_SinkServesOnce: after the DATA a Write to it ends the connection.
+// TestRMA_13_SinkServesOnce: after the DATA, a Write to it ends the connection.
 func TestRMA_13_SinkServesOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{})
@@ -389,7 +389,7 @@ func TestRMA_13_SinkServesOnce(t *testing.T) {
 	})
 }
 
-// TestRMA_42_FloodOfWrongKeys ends the connection, and leaves nothing.
+// TestRMA_42_FloodOfWrongKeys: it ends the connection, and leaves nothing.
 func TestRMA_42_FloodOfWrongKeys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{server: ServerConfig{MaxFailures: 10}})
@@ -412,7 +412,7 @@ func TestRMA_42_FloodOfWrongKeys(t *testing.T) {
 	})
 }
 
-// TestRMA_42_MoreRequestsThanCredits end the connection.
+// TestRMA_42_MoreRequestsThanCredits: they end the connection.
 func TestRMA_42_MoreRequestsThanCredits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{server: ServerConfig{Depth: 4}})
@@ -425,7 +425,7 @@ func TestRMA_42_MoreRequestsThanCredits(t *testing.T) {
 	})
 }
 
-// TestServeFinishesWhatItHasBegun when its context ends: the client learns the outcome, and not from a timer.
+// TestServeFinishesWhatItHasBegun: when its context ends, the client learns the outcome, and not by a timeout.
 func TestServeFinishesWhatItHasBegun(t *testing.T) {
 	for _, do := range []Op{Read, Write} {
 		bubble(t, func(t *testing.T) {
@@ -446,7 +446,7 @@ func TestServeFinishesWhatItHasBegun(t *testing.T) {
 	}
 }
 
-// A slowLog is a Handler that waits with the record of a refusal, until it is released for good.
+// A slowLog is a Handler that blocks on the record of a refusal, until it is released for good.
 type slowLog struct {
 	slog.Handler
 	entered, release chan struct{}
@@ -463,7 +463,7 @@ func (s slowLog) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// TestRMA_41_HandlerDelaysItsConnectionAlone: others get their grants meanwhile, and so does that connection.
+// TestRMA_41_HandlerDelaysItsConnectionAlone: other connections get their grants meanwhile, and so does that connection.
 func TestRMA_41_HandlerDelaysItsConnectionAlone(t *testing.T) {
 	log := slowLog{entered: make(chan struct{}), release: make(chan struct{})}
 	plan := plan{server: ServerConfig{Solicitor: fixed(t, 4112), Logger: slog.New(log)}}
@@ -492,7 +492,7 @@ func TestRMA_41_HandlerDelaysItsConnectionAlone(t *testing.T) {
 }
 
 // unserved makes the connection of a server whose goroutine has not begun yet, and a peer that has greeted it. has waits until
-// so many completions wait.
+// n completions wait.
 func unserved(t *testing.T, p plan) (w *pair, c *conn, r *raw, has func(n int)) {
 	t.Helper()
 	w = newPair(t, p)
@@ -523,8 +523,8 @@ func (r *raw) wrong(id int) {
 	r.sends(q.Append(nil, r.header(op.ID(id)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
 }
 
-// TestRMA_42_FloodOfRequests: between those of a peer that sends more and more, others get the lock of the connection,
-// like the timer, and the goroutine that tells of grants.
+// TestRMA_42_FloodOfRequests: while a peer keeps sending, others can lock the connection, for example the timer and the
+// goroutine that delivers grants.
 func TestRMA_42_FloodOfRequests(t *testing.T) {
 	const many = 2 * outboxWRs
 	_, c, r, has := unserved(t, plan{server: ServerConfig{Depth: many, MaxFailures: 1 << 30}})
@@ -541,13 +541,13 @@ func TestRMA_42_FloodOfRequests(t *testing.T) {
 	<-c.done
 }
 
-// TestRMA_42_FloodDuringADrain: what is handled before the machines are told that an STag is invalid is what has come, and
-// not what a peer that sends more and more adds to it.
+// TestRMA_42_FloodDuringADrain: before the machines are told that an STag is invalid, the messages that have come are
+// handled, but not those that a peer that keeps sending adds meanwhile.
 func TestRMA_42_FloodDuringADrain(t *testing.T) {
 	w, c, r, has := unserved(t, plan{server: ServerConfig{MaxFailures: 1 << 30}})
 	r.wrong(2)
 	has(1)
-	w.server.audit.mu.Lock() // the record has to wait
+	w.server.audit.mu.Lock() // so that the record must wait
 	handled := make(chan uint64)
 	go func() {
 		c.enter()

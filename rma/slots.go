@@ -2,8 +2,8 @@ package rma
 
 import "sync"
 
-// Slots is a budget of slots for the Portals of a process, or of a tenant: together they have no more
-// operations at once. See ClientConfig.Slots.
+// Slots is a budget of slots for the Portals of a process or a tenant. It limits the number of their
+// simultaneous operations. See ClientConfig.Slots.
 type Slots struct {
 	mu   sync.Mutex
 	free int
@@ -26,7 +26,7 @@ func (s *Slots) take(n int) bool {
 	return true
 }
 
-// give gives n slots back.
+// give returns n slots.
 func (s *Slots) give(n int) {
 	if s == nil {
 		return
@@ -36,7 +36,7 @@ func (s *Slots) give(n int) {
 	s.free += n
 }
 
-// Free is how many slots are left.
+// Free returns the number of slots that are left.
 func (s *Slots) Free() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,18 +9,17 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-// A Solicitor is a window over the octets that this side has asked for and that have not come: what
-// clients read, and what servers pull. Share one among the connections of a process, or of a
-// network port.
+// A Solicitor is a window over the octets that this side has requested and not yet received: those that
+// clients read and servers pull. Share one among the connections of a process, or of a network port.
 type Solicitor struct {
 	mu       sync.Mutex
 	window   *solicit.Window
 	waits    map[uint64]ticket // operations that wait
 	due      []ticket          // granted operations whose connection was not told yet
-	delivers bool              // a goroutine is telling them
+	delivers bool              // a goroutine is in deliver
 }
 
-// A ticket is an operation that waits for room, or has got it.
+// A ticket is an operation that waits for a grant, or has one.
 type ticket struct {
 	conn  *conn
 	role  op.Role
@@ -28,8 +27,8 @@ type ticket struct {
 	grant uint64
 }
 
-// NewSolicitor returns a Solicitor. Config.Dispatch must be 0, since how long operations wait is for
-// the Client and the Server to say. Other errors are those of cfg.Check.
+// NewSolicitor returns a Solicitor. Config.Dispatch must be 0, because ClientConfig.Dispatch and
+// ServerConfig.Dispatch set how long operations wait. Other errors are those of cfg.Check.
 func NewSolicitor(cfg solicit.Config) (*Solicitor, error) {
 	if cfg.Dispatch != [2]time.Duration{} {
 		return nil, errors.New("rma: the dispatch timeouts are those of the ClientConfig and the ServerConfig")
@@ -51,8 +50,8 @@ func (s *Solicitor) Stats() solicit.Stats {
 	return s.window.Stats()
 }
 
-// enqueue asks for room for n octets. If there is none yet the connection learns of the grant from
-// deliver.
+// enqueue requests a grant of n octets. If it is not granted at once, deliver tells the connection of the
+// grant later.
 func (s *Solicitor) enqueue(now time.Time, t ticket, class solicit.Class, n int64) (grant uint64, granted bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +64,7 @@ func (s *Solicitor) enqueue(now time.Time, t ticket, class solicit.Class, n int6
 	return grant, s.grantNext(now, grant), nil
 }
 
-// cancel takes an operation out of the queue. If it was granted, its grant still comes.
+// cancel removes an operation from the queue. If it was granted already, the connection is still told so.
 func (s *Solicitor) cancel(now time.Time, grant uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +81,7 @@ func (s *Solicitor) hold(now time.Time, grant uint64) {
 	s.window.Hold(now, grant)
 }
 
-// release gives a grant back.
+// release returns a grant.
 func (s *Solicitor) release(now time.Time, grant uint64, o solicit.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +89,7 @@ func (s *Solicitor) release(now time.Time, grant uint64, o solicit.Outcome) {
 	s.grantNext(now, 0)
 }
 
-// grantNext grants what fits, and reports whether that of the caller is among it. mu is held.
+// grantNext grants the operations that fit, and reports whether own is among them. mu is held.
 func (s *Solicitor) grantNext(now time.Time, own uint64) (granted bool) {
 	for {
 		g, ok := s.window.Next(now)
@@ -106,7 +105,7 @@ func (s *Solicitor) grantNext(now time.Time, own uint64) (granted bool) {
 	}
 }
 
-// take returns the next grant that a connection is to learn of.
+// take returns the next grant that a connection is to be told of.
 func (s *Solicitor) take() (t ticket, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +119,8 @@ func (s *Solicitor) take() (t ticket, ok bool) {
 	return t, true
 }
 
-// deliver tells connections of their grants. The caller holds no lock: the next grant is usually for
-// another connection than that which has given its own back. One goroutine does it for all.
+// deliver tells connections of their grants. The caller holds no lock: the next grant is usually for a
+// connection other than the one that has returned a grant. One goroutine at a time does it for all.
 func (s *Solicitor) deliver() {
 	s.mu.Lock()
 	idle := s.delivers || len(s.due) == 0
@@ -137,17 +136,17 @@ func (s *Solicitor) deliver() {
 		}
 		t.conn.granted(t)
 	}
-	go func() { // others may give back as fast as one can tell, and the caller has work of its own
+	go func() { // grants may be returned as fast as they are delivered, and the caller has other work to do
 		for t, ok := s.take(); ok; t, ok = s.take() {
 			t.conn.granted(t)
 		}
 	}()
 }
 
-// mostDelivered is how many grants a call of deliver tells at most.
+// mostDelivered is how many grants a call of deliver delivers itself.
 const mostDelivered = 32
 
-// refunds are how grants are given back, by op.Refund.
+// refunds are the outcomes with which grants are returned, by op.Refund.
 var refunds = [...]solicit.Outcome{
 	op.RefundOK: solicit.OK, op.RefundNACK: solicit.Nack, op.RefundTimeout: solicit.Timeout, op.RefundFailed: solicit.Failed,
 }

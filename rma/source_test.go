@@ -45,7 +45,7 @@ func (r *raw) finishesSource(id op.ID, q wire.WriteReq, salt byte) {
 	require.NoError(r, r.qp.SendInvalidate(r.context(), stag.STag(q.SourceSTag), r.mr.Slice(0, len(msg))))
 }
 
-// TestRMA_37_SourceIsReadOnce: by the server, until it says so.
+// TestRMA_37_SourceIsReadOnce: by the server, until it sends WRITE_DONE.
 func TestRMA_37_SourceIsReadOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, suite0(), 0)
@@ -61,8 +61,8 @@ func TestRMA_37_SourceIsReadOnce(t *testing.T) {
 	})
 }
 
-// TestRMA_37_SourceIsRevokedFirst: without a PULL in time the source is made invalid before the
-// timeout is told.
+// TestRMA_37_SourceIsRevokedFirst: without a PULL in time, the source becomes invalid before the
+// timeout is reported.
 func TestRMA_37_SourceIsRevokedFirst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, suite0(), 0)
@@ -75,7 +75,7 @@ func TestRMA_37_SourceIsRevokedFirst(t *testing.T) {
 		w.close()
 	})
 	bubble(t, func(t *testing.T) {
-		// After a PULL the time is Ts and the guard.
+		// After a PULL the time is Ts plus the guard.
 		w, r, h, p := asks(t, suite0(), 0)
 		id, q := source(t, r, h, p)
 		time.Sleep(time.Second - time.Nanosecond)
@@ -88,8 +88,8 @@ func TestRMA_37_SourceIsRevokedFirst(t *testing.T) {
 	})
 }
 
-// TestRMA_37_PullThatHasComeCounts: one that the QP has received before the timer ran out is found,
-// although nothing has looked at it yet.
+// TestRMA_37_PullThatHasComeCounts: a PULL that the QP received before the timer ran out is found,
+// although it has not been handled yet.
 func TestRMA_37_PullThatHasComeCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, suite0(), 0)
@@ -109,9 +109,9 @@ func TestRMA_37_PullThatHasComeCounts(t *testing.T) {
 	})
 }
 
-// TestRMA_19_37_PullThatIsNotHeard: when this side ends the connection, whatever for, a PULL may have come
-// that it does not look at any more. The server may have the octets, and so long as it may use them there
-// is no outcome.
+// TestRMA_19_37_PullThatIsNotHeard: when this side ends the connection, for any reason, a PULL may have come
+// that it does not read any more. The server may have the octets, and as long as it may use them, no
+// outcome is reported.
 func TestRMA_19_37_PullThatIsNotHeard(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, suite0(), 0)
@@ -139,7 +139,7 @@ func (r *raw) finishesLate(id op.ID, salt byte) {
 	r.sends(m.Append(nil, r.header(id), r.out))
 }
 
-// TestKEY_13_DirectRead may change the buffer when it fails, and without keys its sink is the buffer.
+// TestKEY_13_DirectRead: it may change the buffer when it fails, and without keys its sink is the buffer.
 func TestKEY_13_DirectRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, plan{}, 0)
@@ -171,14 +171,14 @@ func TestKEY_13_DirectRead(t *testing.T) {
 	})
 }
 
-// TestRMA_37_ServerOfSources reads no longer than its timer.
+// TestRMA_37_ServerOfSources: it reads no longer than its timer allows.
 func TestRMA_37_ServerOfSources(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, suite0())
 		q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 16, SourceSTag: 0x1234500}
 		r.sends(q.Append(nil, r.header(2), r.out, nil))
 		r.receives(wire.TypePull)
-		<-r.qp.Done() // the RDMA Read names an STag that there is not
+		<-r.qp.Done() // the RDMA Read names an STag that does not exist
 		require.Error(t, <-w.served)
 		w.served = nil
 		w.wantNothingLeft()
@@ -195,7 +195,7 @@ func TestRMA_37_ServerOfSources(t *testing.T) {
 	})
 }
 
-// TestKEY_4_NoSecretWithoutKeys: a Rekey that brings one in clear ends the connection, and the region keeps its key.
+// TestKEY_4_NoSecretWithoutKeys: a Rekey with a secret in clear ends the connection, and the region keeps its key.
 func TestKEY_4_NoSecretWithoutKeys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, suite0())
@@ -209,7 +209,7 @@ func TestKEY_4_NoSecretWithoutKeys(t *testing.T) {
 	})
 }
 
-// writesFromAStuckSource asks for a write of n octets, and does not answer the server that reads them.
+// writesFromAStuckSource requests a write of n octets, and does not answer the server's RDMA Read of them.
 func (r *raw) writesFromAStuckSource(n int) *stuck {
 	s := &stuck{Memory: NewMemory(make([]byte, n)), entered: make(chan struct{}), go_: make(chan struct{})}
 	mr, err := r.pd.RegisterBuffer(s, stag.RemoteRead, nil)
@@ -222,7 +222,7 @@ func (r *raw) writesFromAStuckSource(n int) *stuck {
 	return s
 }
 
-// TestServeEndsWithoutTheOctetsOfASource that a client never sends: the time of the write ends the wait for it.
+// TestServeEndsWithoutTheOctetsOfASource: the client never sends them, and the timeout of the write ends the wait for them.
 func TestServeEndsWithoutTheOctetsOfASource(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, suite0())
@@ -237,8 +237,8 @@ func TestServeEndsWithoutTheOctetsOfASource(t *testing.T) {
 	})
 }
 
-// TestRMA_24_39_SourceThatNeverComes: a client lends the source of a write, and never answers the RDMA Read. Its part of the
-// window is back after Linger, with the end of its connection, and other clients go on.
+// TestRMA_24_39_SourceThatNeverComes: a client lends the source of a write, and never answers the RDMA Read. The window gets the
+// octets back after Linger, with the end of the connection, and other clients continue.
 func TestRMA_24_39_SourceThatNeverComes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := suite0()

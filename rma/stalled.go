@@ -8,11 +8,11 @@ import (
 )
 
 // A sink must not become invalid before the message that names it has left: the work request in front of that message
-// would fail, and the connection would end, though nothing but the way was slow. Until then no peer knows of the sink. Nor
-// must it be so right afterwards, for the peer answers what it gets: the time of Linger counts from a look that finds the
-// message sent. The buffer of a caller does not wait for that: the caller is told in bounded time that it is free.
+// would fail, and the connection would end, though only the path was slow. Until then the peer does not know the sink. The
+// sink must also stay valid for a while afterwards, because the peer answers the message: Linger counts from a check that
+// finds the message sent. The caller's buffer does not wait for that: the caller is told in bounded time that it is free.
 
-// leaseOf is the lease of an operation; nil: it has none of this side.
+// leaseOf returns the lease of an operation; nil: it has no lease of this side.
 func (c *conn) leaseOf(role op.Role, a *op.Action) *lease {
 	switch {
 	case role == op.ClientRole:
@@ -27,7 +27,7 @@ func (c *conn) leaseOf(role op.Role, a *op.Action) *lease {
 // lent notes that the message which names a lease is the last one of the outbox. mu is held.
 func (c *conn) lent(l *lease) { l.unsent = c.outbox.posted + uint64(len(c.outbox.wrs)) }
 
-// looked looks whether the message that names a lease was sent. It reports whether an earlier look has found so. mu is held.
+// looked checks whether the message that names a lease was sent. It reports whether an earlier check found that. mu is held.
 func (c *conn) looked(l *lease) bool {
 	if l.unsent == 0 {
 		return true
@@ -55,10 +55,10 @@ func (c *conn) stall(r revoking) {
 	c.stalled = append(c.stalled, r)
 }
 
-// lookAfter is the time between two looks at what is stalled.
+// lookAfter returns the time between two checks of the stalled STags.
 func (c *conn) lookAfter() time.Duration { return max(c.mine.Linger, c.theirs.Linger, postWithin) }
 
-// lookAtStalled leaves the STags to run whose time has come. mu is held.
+// lookAtStalled leaves the stalled STags that may become invalid now to run. mu is held.
 func (c *conn) lookAtStalled() {
 	if len(c.stalled) == 0 || c.now.Before(c.looks) {
 		return

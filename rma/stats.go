@@ -7,23 +7,23 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
-// ServerStats are the counters of a Server, of all its connections.
+// ServerStats are the counters of a Server over all its connections.
 type ServerStats struct {
 	Regions       int
 	Connections   int
-	ScratchInUse  int // octets of memory for what is under way
-	CachedSealers int // traffic keys that are kept
+	ScratchInUse  int // octets of memory for outstanding operations
+	CachedSealers int // cached traffic keys
 
-	AuthFailures uint64 // requests with a wrong key or without the right, and data that are not what was sealed
-	Nacks        uint64 // requests that were refused for lack of room or time
+	AuthFailures uint64 // requests with a wrong key or without the right, and data that are not those that were sealed
+	Nacks        uint64 // requests that were refused (NACK)
 	Expired      uint64 // writes that were pulled and not copied in time
-	Late         uint64 // messages and data that came after that, and were dropped
+	Late         uint64 // messages and data that arrived too late, and were dropped
 	LateCommits  uint64 // copies that ended so late that the client may have given up
 
 	Audited, Unrecorded uint64 // events of the audit log, and those of them that have no record
 }
 
-// Stats returns the counters, since NewServer, of connections that are there and of those that have ended.
+// Stats returns the counters since NewServer, including those of connections that have ended.
 func (s *Server) Stats() ServerStats {
 	s.mu.Lock()
 	all := ServerStats{Regions: len(s.regions), Connections: len(s.conns), CachedSealers: s.cache.Len()}
@@ -48,8 +48,8 @@ func sum(a, b op.ServerStats) op.ServerStats {
 	return a
 }
 
-// serverStats returns the counters of the connection, also when it has ended: a Stats that began before
-// that has read the counters of the Server without them.
+// serverStats returns the counters of the connection, even if it has ended: a call of Stats that began
+// earlier has read the counters of the Server without them.
 func (c *conn) serverStats() op.ServerStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,14 +61,14 @@ func (c *conn) serverStats() op.ServerStats {
 
 // ClientStats are the counters of a Client.
 type ClientStats struct {
-	Outcomes         [Outcomes]uint64 // operations that have ended, by how; Open, Reopen and Rekey too
-	Timeouts         uint64           // those of Timeout
-	DispatchTimeouts uint64           // those of DispatchTimeout
-	Late             uint64           // answers that came when the outcome had been told
-	LatePulls        uint64           // of those, requests for the octets of a write, which were refused
+	Outcomes         [Outcomes]uint64 // ended operations by Outcome, including Open, Reopen and Rekey
+	Timeouts         uint64           // operations with the Outcome Timeout
+	DispatchTimeouts uint64           // operations with the Outcome DispatchTimeout
+	Late             uint64           // answers that came after the operation had ended
+	LatePulls        uint64           // late answers that requested the octets of a write, and were refused
 }
 
-// Stats returns the counters, also after Close.
+// Stats returns the counters. It may be called after Close.
 func (cl *Client) Stats() ClientStats {
 	c := cl.c
 	c.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stands lets time pass in which the process of the client does not run, and then its timer fires before it has read anything.
+// stands lets time pass in which the client's process does not run. Then its timer fires before the client has read anything.
 func (w *pair) stands(d time.Duration) {
 	c := w.client.c
 	c.mu.Lock()
@@ -19,7 +19,7 @@ func (w *pair) stands(d time.Duration) {
 	c.rings()
 }
 
-// TestClientThatWasStopped reads what has come before it tells of a timeout. What has not come then comes too late.
+// TestClientThatWasStopped: it reads what has arrived before it reports a timeout. A message that arrives later is too late.
 func TestClientThatWasStopped(t *testing.T) {
 	for _, answered := range []bool{true, false} {
 		bubble(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRMA_19_ManyClientsLoseTheirConnections at any point, while keys rotate: each operation ends once,
-// in bounded time, and a write that was told to be done or to have no effect is so.
+// TestRMA_19_ManyClientsLoseTheirConnections: at any point, while keys rotate. Each operation ends once,
+// in bounded time, and the reported outcome of each write is true.
 func TestRMA_19_ManyClientsLoseTheirConnections(t *testing.T) {
 	for name, p := range suites() {
 		t.Run(name, func(t *testing.T) {
@@ -24,8 +24,8 @@ func TestRMA_19_ManyClientsLoseTheirConnections(t *testing.T) {
 	}
 }
 
-// A cell is what one worker knows of its part of the region: the last write of which it knows that it
-// was done, and those after it of which it does not know.
+// A cell is what one worker knows about its part of the region: the last write that it knows to be
+// done, and the later writes whose outcome it does not know.
 type cell struct {
 	done  byte
 	maybe map[byte]bool

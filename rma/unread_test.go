@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// sinkThatStalls makes a sink of a peer that the test plays: when the first octets come to it, the peer reads nothing any more.
+// sinkThatStalls makes a sink of a peer whose part the test plays: when the first octets reach the sink, the peer stops reading.
 func (r *raw) sinkThatStalls(n int) (*stuck, iwarp.RemoteBuffer) {
 	r.Helper()
 	s := &stuck{Memory: NewMemory(make([]byte, n)), entered: make(chan struct{}), go_: make(chan struct{})}
@@ -23,13 +23,13 @@ func (r *raw) sinkThatStalls(n int) (*stuck, iwarp.RemoteBuffer) {
 	return s, mr.Advertise(0, n)
 }
 
-// posts sends a message, and does not wait until it was sent.
+// posts sends a message without waiting until it has been sent.
 func (r *raw) posts(msg []byte) {
 	r.Helper()
 	require.NoError(r, r.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: msg}))
 }
 
-// takesNothing makes the client send more than there is room for on the way, from now on until release. Its writes time out
+// takesNothing makes the client send more than the connection can buffer, from now on until release. Its writes time out
 // before reads do.
 func (r *raw) takesNothing(t *testing.T, h *Handle, p *Portal, size int) (s *stuck, writes int) {
 	t.Helper()
@@ -51,8 +51,8 @@ func (r *raw) takesNothing(t *testing.T, h *Handle, p *Portal, size int) (s *stu
 	return s, len(asked)
 }
 
-// TestRMA_24_39_ServerThatDoesNotRead: when the connection takes nothing any more, the grants of the client come back after
-// Linger nevertheless.
+// TestRMA_24_39_ServerThatDoesNotRead: when the connection accepts nothing any more, the client's grants still return after
+// Linger.
 func TestRMA_24_39_ServerThatDoesNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const size = wire.MaxMaxOp
@@ -74,7 +74,7 @@ func TestRMA_24_39_ServerThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestRMA_24_RequestThatLeavesLate: the connection goes on, and from then on the answer has the time Linger.
+// TestRMA_24_RequestThatLeavesLate: the connection survives, and the answer has the time Linger from then on.
 func TestRMA_24_RequestThatLeavesLate(t *testing.T) {
 	for name, late := range map[string]bool{"the answer comes": false, "the answer is late": true} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestRMA_24_RequestThatLeavesLate(t *testing.T) {
 	}
 }
 
-// TestRMA_24_PullThatLeavesLate: so it is for the octets of a write, which change nothing.
+// TestRMA_24_PullThatLeavesLate: the same holds for the octets of a write, which change nothing.
 func TestRMA_24_PullThatLeavesLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const size = wire.MaxMaxOp
@@ -126,7 +126,7 @@ func TestRMA_24_PullThatLeavesLate(t *testing.T) {
 		r.opens(1, regionID, wire.OpRead|wire.OpWrite)
 		s, stalls := r.sinkThatStalls(size)
 		to := uint32(stalls.STag)
-		for i := range op.ID(6) { // more than there is room for on the way
+		for i := range op.ID(6) { // more than the connection can buffer
 			m := wire.ReadReq{Region: regionID, Epoch: 1, Length: size, SinkSTag: to, TTL: time.Second}
 			r.posts(m.Append(nil, r.header(2+i), r.out, nil))
 			_, next := r.sink(size)
@@ -155,10 +155,10 @@ func TestRMA_24_PullThatLeavesLate(t *testing.T) {
 	})
 }
 
-// TestRMA_42_MemoryOfClientsThatDoNotRead is that of others when no operation can wait for what is in it.
+// TestRMA_42_MemoryOfClientsThatDoNotRead: others get it once no operation can wait for its contents any more.
 func TestRMA_42_MemoryOfClientsThatDoNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		const reads = 24 // more than there is room for on the way
+		const reads = 24 // more than the connection can buffer
 		w := newPair(t, plan{server: ServerConfig{ScratchLimit: reads * (4096 + regionkey.TagSize)}})
 		w.serve()
 		r := newRaw(w)
@@ -187,7 +187,7 @@ func TestRMA_42_MemoryOfClientsThatDoNotRead(t *testing.T) {
 	})
 }
 
-// TestRMA_24_39_ClientThatDoesNotRead: so do those of a server.
+// TestRMA_24_39_ClientThatDoesNotRead: the server's grants return, too.
 func TestRMA_24_39_ClientThatDoesNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const size = wire.MaxMaxOp
@@ -200,7 +200,7 @@ func TestRMA_24_39_ClientThatDoesNotRead(t *testing.T) {
 		r.opens(1, regionID, wire.OpRead|wire.OpWrite)
 		s, sink := r.sinkThatStalls(size + regionkey.TagSize)
 		read, write := r.sealer(regionkey.Read, regionkey.Initiator), r.sealer(regionkey.Write, regionkey.Initiator)
-		for i := range op.ID(6) { // more than there is room for on the way
+		for i := range op.ID(6) { // more than the connection can buffer
 			m := wire.ReadReq{Region: regionID, Epoch: 1, Length: size, SinkSTag: uint32(sink.STag), SinkTO: sink.TO, TTL: time.Second}
 			r.posts(m.Append(nil, r.header(2+i), r.out, read))
 		}
@@ -220,8 +220,8 @@ func TestRMA_24_39_ClientThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestRMA_42_SinksOfClientsThatDoNotRead: what lends them was not sent when their writes are over. They are not memory for
-// others until the connection ends, and nothing waits for the client while it has the lock of the connection.
+// TestRMA_42_SinksOfClientsThatDoNotRead: the messages that lend them have not been sent when their writes time out. Others
+// cannot use their memory until the connection ends, and nothing waits for the client with the connection locked.
 func TestRMA_42_SinksOfClientsThatDoNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const sinks, sink = 8, 4096 + regionkey.TagSize
@@ -235,7 +235,7 @@ func TestRMA_42_SinksOfClientsThatDoNotRead(t *testing.T) {
 		m := wire.ReadReq{Region: regionID, Epoch: 1, Length: 16, SinkSTag: uint32(stalls.STag), SinkTO: stalls.TO, TTL: time.Second}
 		r.posts(m.Append(nil, r.header(2), r.out, read))
 		s.wait()
-		for i := range op.ID(900) { // more answers than there is room for on the way
+		for i := range op.ID(900) { // more answers than the connection can buffer
 			q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 16, Offset: 1 << 40}
 			r.posts(q.Append(nil, r.header(3+i), r.out, write))
 			synctest.Wait()
@@ -264,7 +264,7 @@ func TestRMA_42_SinksOfClientsThatDoNotRead(t *testing.T) {
 	})
 }
 
-// TestRMA_42_LeaseThatIsStillPosted keeps its octets, and is closed when its turn was.
+// TestRMA_42_LeaseThatIsStillPosted: it keeps its octets until its work request has been executed, and is closed then.
 func TestRMA_42_LeaseThatIsStillPosted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const size = wire.MaxMaxOp
@@ -273,7 +273,7 @@ func TestRMA_42_LeaseThatIsStillPosted(t *testing.T) {
 		s, stalls := r.sinkThatStalls(size)
 		mr, err := pd.RegisterMR(make([]byte, size), stag.LocalWrite, nil)
 		require.NoError(t, err)
-		for range 6 { // more than there is room for on the way
+		for range 6 { // more than the connection can buffer
 			require.NoError(t, qp.PostSend(iwarp.SendWR{
 				Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{mr.Slice(0, size)}, Remote: stalls,
 			}))

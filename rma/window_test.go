@@ -29,11 +29,11 @@ func (r *raw) asksToWrite(id op.ID, n int) {
 	r.sends(q.Append(nil, r.header(id), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
 }
 
-// TestRMA_16_17_PullNeedsAGrant of the server's window, and what waits beyond the depth of the
-// queue, or too long, is refused.
+// TestRMA_16_17_PullNeedsAGrant: of the server's window. Writes beyond the depth of the queue, or that wait too
+// long, are refused.
 func TestRMA_16_17_PullNeedsAGrant(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		window := fixed(t, 4112) // one operation of the longest
+		window := fixed(t, 4112) // one operation of the greatest length
 		w, r := plays(t, plan{server: ServerConfig{Solicitor: window, QueueDepth: 2, Dispatch: [2]time.Duration{50 * time.Millisecond, 0}}})
 		pull := r.pulls(2, 4096)
 		begun := time.Now()
@@ -60,7 +60,7 @@ func TestRMA_16_17_PullNeedsAGrant(t *testing.T) {
 	})
 }
 
-// TestAnEndedConnectionLeavesTheQueue, also where nothing that waits there is ever too late.
+// TestAnEndedConnectionLeavesTheQueue: even if writes may wait there without a limit.
 func TestAnEndedConnectionLeavesTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		window := fixed(t, 4112)
@@ -84,7 +84,7 @@ func TestAnEndedConnectionLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// TestRMA_17_QueueIsThatOfAllConnections: one that has none of it is refused because of the others.
+// TestRMA_17_QueueIsThatOfAllConnections: a connection with nothing in the queue is refused because of the others.
 func TestRMA_17_QueueIsThatOfAllConnections(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{server: ServerConfig{Solicitor: fixed(t, 4112), QueueDepth: 1}})
@@ -108,7 +108,7 @@ func TestRMA_17_QueueIsThatOfAllConnections(t *testing.T) {
 	})
 }
 
-// TestRMA_20_LateBlobIsDropped: the server copies until Ts, and not at it. The sink may be hit until
+// TestRMA_20_LateBlobIsDropped: the server copies before Ts, and not at Ts. The sink may receive data until
 // the end of Linger.
 func TestRMA_20_LateBlobIsDropped(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -150,9 +150,9 @@ func TestRMA_20_LateBlobIsDropped(t *testing.T) {
 	})
 }
 
-// TestRMA_19_20_TimeIsLookedAtWhenTheMemoryIsFree: a program that keeps clients out of the Memory for longer
-// than Ts does not have the octets copied when their writes have failed. In real time, for the time of a bubble
-// stands still while a goroutine waits for a lock.
+// TestRMA_19_20_TimeIsLookedAtWhenTheMemoryIsFree: a program locks clients out of the Memory for longer than Ts.
+// Their octets are not copied once their writes have failed. In real time, because the time of a bubble stands
+// still while a goroutine waits for a lock.
 func TestRMA_19_20_TimeIsLookedAtWhenTheMemoryIsFree(t *testing.T) {
 	w := start(t, plan{
 		server: ServerConfig{PullTimeout: 500 * time.Millisecond, Guard: 20 * time.Millisecond, Linger: 10 * time.Second},
@@ -177,7 +177,7 @@ func TestRMA_19_20_TimeIsLookedAtWhenTheMemoryIsFree(t *testing.T) {
 	require.Zero(t, w.server.Stats().LateCommits)
 }
 
-// TestRMA_11_WindowOfAClient: reads in flight never have more octets than its window.
+// TestRMA_11_WindowOfAClient: the octets of reads in flight never exceed its window.
 func TestRMA_11_WindowOfAClient(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		window := fixed(t, 3*4112)
@@ -194,7 +194,7 @@ func TestRMA_11_WindowOfAClient(t *testing.T) {
 	})
 }
 
-// TestRMA_26_DispatchTimeout: nothing was sent, and the time is exact.
+// TestRMA_26_DispatchTimeout: nothing was sent, and the timeout is exact.
 func TestRMA_26_DispatchTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, plan{client: ClientConfig{Solicitor: fixed(t, 64), Dispatch: [2]time.Duration{30 * time.Millisecond, 0}}}, 0)
@@ -242,7 +242,7 @@ func TestRMA_42_ScratchIsBounded(t *testing.T) {
 	})
 }
 
-// TestRMA_42_WritesBeyondTheScratchAreRefused: a client has as many writes under way as the server has memory for.
+// TestRMA_42_WritesBeyondTheScratchAreRefused: a client has as many outstanding writes as the server has memory for.
 func TestRMA_42_WritesBeyondTheScratchAreRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const room = 3
@@ -262,7 +262,7 @@ func TestRMA_42_WritesBeyondTheScratchAreRefused(t *testing.T) {
 	})
 }
 
-// TestRMA_42_AllOfTheScratchIsUsed: a Server with memory for one operation serves one at a time, of any kind.
+// TestRMA_42_AllOfTheScratchIsUsed: a Server with memory for one operation serves one operation of any kind at a time.
 func TestRMA_42_AllOfTheScratchIsUsed(t *testing.T) {
 	for name, p := range suites() {
 		t.Run(name, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestRMA_42_AllOfTheScratchIsUsed(t *testing.T) {
 	}
 }
 
-// TestRMA_42_IdleConnectionsLeaveMemoryForOthers: each has used some, for reads and writes, and has nothing under way now.
+// TestRMA_42_IdleConnectionsLeaveMemoryForOthers: each has used some, for reads and writes, and has no outstanding operations.
 func TestRMA_42_IdleConnectionsLeaveMemoryForOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const limit = 4 * blobStep * 4112

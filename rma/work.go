@@ -10,17 +10,17 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
-// What is done without mu.
+// Work that is done without mu.
 const (
 	workOpenRead  = iota // opens the blob of a read, and copies it to the caller
 	workSeal             // seals the octets of a write
 	workServe            // makes the answer to a request
 	workOpenWrite        // opens the blob of a write
-	workCopy             // copies it to the region
-	workLog              // gives a record of the audit log to the Logger
+	workCopy             // copies the octets of a write to the region
+	workLog              // passes a record of the audit log to the Logger
 )
 
-// A work is something that takes long. The call or the request that it is for stays until finish.
+// A work is a task that takes long. The call or request that it belongs to stays until finish.
 type work struct {
 	do     uint8
 	kind   op.Kind
@@ -37,11 +37,11 @@ type work struct {
 	verdict op.Verdict
 	copied  op.CopyResult
 	blob    int
-	mem     []byte // of it
+	mem     []byte // of the blob or the sink
 	err     error  // that ends the connection
 }
 
-// later adds something to do when mu was released. What needs a blob gets it now.
+// later adds work to do when mu has been unlocked. Work that needs a blob gets it now.
 func (c *conn) later(w work) {
 	switch w.do {
 	case workOpenRead, workSeal:
@@ -82,7 +82,7 @@ func (c *conn) blobMem(b int) []byte {
 	return c.blobs.all[b].mem
 }
 
-// nextWork takes what is to be done next. mu is held.
+// nextWork takes the next work from the list. mu is held.
 func (c *conn) nextWork() (w work, ok bool) {
 	c.perform() // which may add some
 	if len(c.work) == 0 {
@@ -96,7 +96,7 @@ func (c *conn) nextWork() (w work, ok bool) {
 	return w, true
 }
 
-// do does it. mu is not held.
+// do does the work. mu is not held.
 func (c *conn) do(w *work) {
 	switch w.do {
 	case workOpenRead:
@@ -114,14 +114,14 @@ func (c *conn) do(w *work) {
 	}
 }
 
-// finish tells the machine what has become of it. mu is held.
+// finish reports the result of the work to the machine. mu is held.
 func (c *conn) finish(w *work) {
 	unsent := w.do == workSeal && errors.Is(w.err, iwarp.ErrLimit)
 	if !unsent {
 		c.endIf(w.err)
 	}
 	if c.stage == gone {
-		c.lookAgain() // perhaps that is the last operation
+		c.lookAgain() // this may have been the last operation
 	}
 	switch w.do {
 	case workOpenRead:
@@ -148,7 +148,7 @@ func (c *conn) finish(w *work) {
 	}
 }
 
-// aadOf is the AAD of an operation on the region of a call, without its counter and salt.
+// aadOf returns the AAD of a call, without the salt.
 func (c *conn) aadOf(k *call, t regionkey.OpType, dir uint8) regionkey.AAD {
 	return regionkey.AAD{
 		Op: t, Dir: dir, Suite: c.suite, Region: k.region(), Epoch: k.keys.epoch, Length: uint32(len(k.cmd.Buf)),
@@ -156,8 +156,8 @@ func (c *conn) aadOf(k *call, t regionkey.OpType, dir uint8) regionkey.AAD {
 	}
 }
 
-// openRead opens the blob of a read, and copies what is in it. Before it is known to be good the
-// buffer of the caller is not touched.
+// openRead opens the blob of a read, and copies the contents. Unless the read is Direct, it does not touch
+// the caller's buffer before the blob is known to be authentic.
 func (c *conn) openRead(w *work) bool {
 	k := w.call
 	if c.suite == wire.Suite0 {
@@ -194,7 +194,7 @@ func (c *conn) sealWrite(w *work) {
 	}
 }
 
-// aadOfRequest is the AAD of an operation on a region of this side.
+// aadOfRequest returns the AAD of an operation on a region of this side.
 func (c *conn) aadOfRequest(q *request, t regionkey.OpType, dir uint8) regionkey.AAD {
 	return regionkey.AAD{
 		Op: t, Dir: dir, Suite: c.suite, Region: q.number, Epoch: q.epoch, Length: q.length,
@@ -226,11 +226,11 @@ func (c *conn) serveRead(w *work) op.Verdict {
 	defer q.region.end()
 	plain := w.mem[:q.length]
 	m, lends := q.region.buf.(*Memory)
-	if lends && c.suite != wire.Suite0 { // sealed from where they are: a copy is saved
+	if lends && c.suite != wire.Suite0 { // seal from where they are, which saves a copy
 		m.mu.RLock()
 		defer m.mu.RUnlock()
 		plain = m.b[q.off:][:q.length]
-	} else if n, _ := q.region.buf.ReadAt(plain, int64(q.off)); n < len(plain) { // all that was asked for, or it has failed
+	} else if n, _ := q.region.buf.ReadAt(plain, int64(q.off)); n < len(plain) { // a short read is a failure
 		return op.Verdict{Outcome: op.RemoteError}
 	}
 	if c.suite == wire.Suite0 {
@@ -244,12 +244,12 @@ func (c *conn) serveRead(w *work) op.Verdict {
 	return op.Verdict{}
 }
 
-// serveOpen decides whether the peer may open a region. What is unknown and what is not allowed are
-// not told apart.
+// serveOpen decides whether the peer may open a region. It does not distinguish between an unknown region
+// and a refusal.
 func (c *conn) serveOpen(q *request) op.Verdict {
 	refused := op.Verdict{Outcome: op.RemoteAuth, Reason: op.BadKey}
 	r, ops := c.server.region(q.number), q.ops
-	if ops != 0 && c.server.cfg.Authorize != nil { // also if it is unknown: the time of the answer must not tell that
+	if ops != 0 && c.server.cfg.Authorize != nil { // also for unknown regions: the response time must not reveal them
 		ops &= c.server.cfg.Authorize(c.peer.peer, q.number, ops)
 	}
 	if r == nil || ops&r.ops == 0 {

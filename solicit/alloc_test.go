@@ -47,7 +47,7 @@ func TestSOL_16_NothingIsAllocated(t *testing.T) {
 	}))
 }
 
-// BenchmarkWindow is an operation from Enqueue to Release, with 15 more that are granted and none that
+// BenchmarkWindow measures an operation from Enqueue to Release, with 15 others granted and none that
 // waits.
 func BenchmarkWindow(b *testing.B) {
 	now := time.Now()
@@ -70,7 +70,7 @@ func BenchmarkWindow(b *testing.B) {
 	}
 }
 
-// BenchmarkPacer is one operation.
+// BenchmarkPacer measures one operation.
 func BenchmarkPacer(b *testing.B) {
 	var p Pacer
 	now := time.Now()

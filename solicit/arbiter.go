@@ -1,8 +1,8 @@
 package solicit
 
-// An arbiter chooses whose turn it is: by deficit round robin, or strictly Latency first. A class
-// gets a quantum in each of its turns, and what it leaves of it the next time, as long as it has
-// work.
+// An arbiter chooses the class whose turn it is: by deficit round robin, or strictly Latency first. A
+// class gets a quantum in each of its turns, and keeps the unused part for its next turn, as long as
+// it has work.
 type arbiter struct {
 	strict  bool
 	quantum [classes]int64
@@ -18,8 +18,8 @@ func newArbiter(cfg *Config) arbiter {
 	return a
 }
 
-// choose tells the class whose head is next, where heads are the sizes of the heads, 0 for none. It
-// stays with its choice until that head is gone, whatever comes meanwhile.
+// choose returns the class whose head is next. heads are the sizes of the heads, 0 for none. Unless the
+// arbiter is strict, it keeps its choice until that head is gone, whatever arrives meanwhile.
 func (a *arbiter) choose(heads [classes]int64) (Class, bool) {
 	switch {
 	case heads[Latency] == 0 && heads[Bulk] == 0:
@@ -47,8 +47,8 @@ func (a *arbiter) affords(c Class, heads [classes]int64) bool {
 	return heads[c] != 0 && heads[c] <= a.deficit[c]
 }
 
-// skip passes over the rounds in which neither class would get enough for its head, so that the time
-// does not depend on the sizes.
+// skip skips the rounds in which neither class would get enough for its head, so that the time that
+// choose takes does not depend on the sizes.
 func (a *arbiter) skip(heads [classes]int64) {
 	rounds := int64(mostOctets)
 	for c, n := range heads {
@@ -70,5 +70,5 @@ func (a *arbiter) took(c Class, n int64) {
 	}
 }
 
-// idle takes from a class that has no work what it has not used.
+// idle clears the deficit of a class that has no work.
 func (a *arbiter) idle(c Class) { a.deficit[c] = 0 }

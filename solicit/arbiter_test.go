@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// keep lets a window work over octets in all, with ten operations of each size waiting in their class. What was
-// granted first ends first.
+// keep runs a window until it has granted a number of octets, with ten operations of each size waiting in their class. Operations
+// end in the order in which they were granted.
 func (w *windowed) keep(octets int64, sizes [classes]int64) (got [classes]int64) {
 	waiting := [classes]int{}
 	var running []uint64
@@ -79,10 +79,10 @@ func TestSOL_5_OneAloneGetsAll(t *testing.T) {
 	}
 }
 
-// TestSOL_5_IdleClassLosesItsDeficit: what a class has not used while it had no work is gone.
+// TestSOL_5_IdleClassLosesItsDeficit: the unused part of its quantum is gone when it has no work.
 func TestSOL_5_IdleClassLosesItsDeficit(t *testing.T) {
 	w := newWindowed(t, Config{Fixed: 1 << 20})
-	for range 100 { // each leaves 63 KiB
+	for range 100 { // each leaves 63 KiB unused
 		w.enqueue(Bulk, ki)
 		ids := w.grants()
 		require.Len(t, ids, 1)
@@ -112,8 +112,8 @@ func TestSOL_6_StrictGrantsLatencyFirst(t *testing.T) {
 	require.Zero(t, got[Bulk])
 }
 
-// TestSOL_7_ChosenHeadIsNotOvertaken: neither by smaller operations of its class nor by those of the other
-// one, however many come.
+// TestSOL_7_ChosenHeadIsNotOvertaken: neither by smaller operations of its class nor by operations of the other
+// class, however many arrive.
 func TestSOL_7_ChosenHeadIsNotOvertaken(t *testing.T) {
 	w := newWindowed(t, Config{Fixed: 256 * ki})
 	running := w.enqueue(Latency, 64*ki)
@@ -129,7 +129,7 @@ func TestSOL_7_ChosenHeadIsNotOvertaken(t *testing.T) {
 	require.Equal(t, []uint64{big}, w.grants())
 }
 
-// TestSOL_7_TurnGoesOnWhenTheChosenHeadIsGone: a cancelled head gives its turn to what waits.
+// TestSOL_7_TurnGoesOnWhenTheChosenHeadIsGone: a cancelled head gives its turn to the operations that wait.
 func TestSOL_7_TurnGoesOnWhenTheChosenHeadIsGone(t *testing.T) {
 	w := newWindowed(t, Config{Fixed: 256 * ki})
 	running := w.enqueue(Latency, 64*ki)
@@ -141,7 +141,7 @@ func TestSOL_7_TurnGoesOnWhenTheChosenHeadIsGone(t *testing.T) {
 	require.Equal(t, []uint64{latency}, w.grants())
 }
 
-// TestSOL_5_RoundsArePassedOver: the largest operations do not take the time of their rounds.
+// TestSOL_5_RoundsArePassedOver: the largest operations do not take time for each of their rounds.
 func TestSOL_5_RoundsArePassedOver(t *testing.T) {
 	w := newWindowed(t, Config{Fixed: mostOctets, Weight: [2]int{1, 1}})
 	for range 50_000 {

@@ -5,17 +5,17 @@ import "time"
 const (
 	// baseAge is how long a base delay holds without being measured again.
 	baseAge = 10 * time.Second
-	// leastDelay is what a delay counts as at least, so that a rate stays finite.
+	// leastDelay is the shortest delay that is used, so that a rate stays finite.
 	leastDelay = time.Microsecond
-	// drainDelays is how long a drain takes, in delays as they are at its beginning.
+	// drainDelays is the length of a drain, in delays as measured at its beginning.
 	drainDelays = 3
 )
 
-// A base is the delay of the path without a queue: the least that was measured in the last 10 s.
+// A base is the delay of the path without a queue: the least delay that was measured in the last 10 s.
 //
-// A user that always fills the path has its own queue in all that it measures, and would take that for
-// the base after 10 s, and add another queue. So when the base gets old there is a drain: the user
-// sends less, and the least delay meanwhile is the new base.
+// A user that always fills the path measures its own queue as part of each delay. After 10 s it would
+// take that delay for the base, and add another queue. So when the base gets old there is a drain: the
+// user sends less, and the least delay measured meanwhile is the new base.
 type base struct {
 	rtt      time.Duration // 0: not known yet
 	measured time.Duration // when
@@ -24,7 +24,7 @@ type base struct {
 	low      time.Duration // the least delay in it
 }
 
-// add takes a delay that was measured.
+// add adds a measured delay.
 func (b *base) add(now, delay time.Duration) {
 	switch {
 	case b.rtt == 0, delay <= b.rtt:
@@ -39,5 +39,5 @@ func (b *base) add(now, delay time.Duration) {
 	}
 }
 
-// over tells whether the next delay ends a drain.
+// over reports whether the next delay ends a drain.
 func (b *base) over(now time.Duration) bool { return b.draining && now >= b.until }

@@ -2,7 +2,7 @@ package solicit
 
 import "github.com/goiwarp/iwarp/internal/names"
 
-// A Class is how urgent an operation is. Each has a queue of its own.
+// A Class is how urgent an operation is. Each Class has its own queue.
 type Class uint8
 
 const (
@@ -18,5 +18,5 @@ var classNames = [...]string{Latency: "latency", Bulk: "bulk"}
 
 func (c Class) String() string { return names.Of(c, classNames[:], "class %d") }
 
-// other is the class that c shares the window with.
+// other returns the class with which c shares the window.
 func (c Class) other() Class { return 1 - c }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// MinCharge is what an operation takes of the window at least, in octets, so that tiny ones are
-// not free.
+// MinCharge is the least number of octets that an operation takes of the window, so that tiny
+// operations are not free.
 const MinCharge = 64
 
-// Dispatch timeouts for operations that shall fail early where the window is the bottleneck, so
-// that the application can ask another peer.
+// Dispatch timeouts for operations that should fail early if the window is the bottleneck, so that
+// the application can try another peer.
 const (
 	DispatchLatency = 20 * time.Millisecond
 	DispatchBulk    = 200 * time.Millisecond
@@ -34,27 +34,27 @@ const (
 
 var defaultWeight = [classes]int{Latency: 4, Bulk: 1}
 
-// A Config says how a Window works. The zero Config is one of automatic size, without dispatch
+// A Config configures a Window. The zero Config means a window of automatic size without dispatch
 // timeouts. Arrays have one element for each Class.
 type Config struct {
-	// Fixed is the limit of the window, in octets: 64 to 2^36. 0: the size is automatic. With it
-	// Min, Max and Start are 0.
+	// Fixed is the fixed size of the window, in octets: 64 to 2^36. 0: the size is automatic. If
+	// Fixed is set, Min, Max and Start must be 0.
 	Fixed int64
 
 	// Min and Max are the bounds of the automatic size, in octets, and Start is the size before
-	// anything was measured: 64 to 2^36. An operation may be as large as Max. The defaults are
-	// 1 MiB, 64 MiB and 1 MiB, or what is nearest to them within the bounds that are set.
+	// the first measurement: 64 to 2^36. An operation may be as large as Max. The defaults are
+	// 1 MiB, 64 MiB and 1 MiB, or the nearest values within the bounds that are set.
 	Min, Max, Start int64
 
-	// Weight is the share of the classes in the octets that are granted while both wait: 1 to
-	// 1024. The defaults are 4 for Latency and 1 for Bulk.
+	// Weight is the share of each class in the octets that are granted while both classes wait: 1
+	// to 1024. The defaults are 4 for Latency and 1 for Bulk.
 	Weight [2]int
 
-	// Strict grants Bulk only while no Latency waits. Weight is not used then.
+	// Strict grants Bulk operations only while no Latency operation waits. Weight is then unused.
 	Strict bool
 
-	// Dispatch is how long operations wait for their grant at most: up to 10 s. 0: as long as it
-	// takes. DispatchLatency and DispatchBulk are good values for operations that may fail.
+	// Dispatch is the longest time that operations wait for their grant: up to 10 s. 0: no limit.
+	// DispatchLatency and DispatchBulk are good values for operations that may fail.
 	Dispatch [2]time.Duration
 
 	// MaxQueue is how many operations of each class may wait: 1 to 2^20. The default is 4096.
@@ -96,7 +96,7 @@ func (c Config) Check() error {
 	return nil
 }
 
-// withDefaults sets the fields that are 0. Where the size is fixed, that is Min, Max and Start.
+// withDefaults sets the fields that are 0. A fixed size sets Min, Max and Start.
 func (c Config) withDefaults() Config {
 	if c.Fixed != 0 {
 		c.Min, c.Max, c.Start = c.Fixed, c.Fixed, c.Fixed

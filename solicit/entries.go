@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A state is where an operation stands.
+// A state is the state of an operation.
 type state uint8
 
 const (
 	unused  state = iota
 	waiting       // in the queue of its class
-	overdue       // out of it, and not reported yet
-	granted       // it counts
-	held          // it timed out, and counts until its octets can come no more
+	overdue       // out of the queue, and not reported yet
+	granted       // its octets count
+	held          // timed out; its octets count until they can no longer arrive
 )
 
 // An entry is one operation. Times are since the window was made.
@@ -23,14 +23,14 @@ type entry struct {
 	granted  time.Duration
 	prev     uint32 // in its queue
 	next     uint32 // in its queue, or among the unused
-	heap     int32  // where it is in Window.large, from 1; 0: it is not
-	gen      uint32 // how many operations it has been
+	heap     int32  // its place in Window.large, from 1; 0: none
+	gen      uint32 // how many operations have used it
 	class    Class
 	state    state
 }
 
-// A table holds all entries. Number 0 is none. An entry that is not used is found again through the
-// first unused one, so that nothing is allocated once there are enough.
+// A table holds all entries. Number 0 is not an entry. The unused entries form a list, so that nothing
+// is allocated once there are enough.
 type table struct {
 	entries []entry
 	unused  uint32
@@ -38,7 +38,7 @@ type table struct {
 
 func (t *table) init() { t.entries = make([]entry, 1, 64) }
 
-// at returns an entry, until take is called.
+// at returns an entry. The pointer is valid until take is called.
 func (t *table) at(i uint32) *entry { return &t.entries[i] }
 
 // take returns the number of an unused entry.
@@ -55,8 +55,8 @@ func (t *table) take() uint32 {
 	return i
 }
 
-// give makes an entry unused. One that has been as many operations as its part of an id can tell is
-// never used again, for an id names one operation for ever.
+// give makes an entry unused. An entry whose gen is at its maximum is never used again, because an id
+// identifies one operation for ever.
 func (t *table) give(i uint32) {
 	e := &t.entries[i]
 	*e = entry{gen: e.gen}
@@ -67,10 +67,10 @@ func (t *table) give(i uint32) {
 	t.unused = i
 }
 
-// id names the operation that an entry is now. No id is 0.
+// id returns the id of the operation that an entry holds. No id is 0.
 func (t *table) id(i uint32) uint64 { return uint64(t.entries[i].gen)<<32 | uint64(i) }
 
-// find returns the entry of an operation, 0 if it is over or there was none.
+// find returns the entry of an operation, or 0 if it has ended or never existed.
 func (t *table) find(id uint64) uint32 {
 	i := uint32(id)
 	if int64(i) >= int64(len(t.entries)) || t.entries[i].gen != uint32(id>>32) || t.entries[i].state == unused {

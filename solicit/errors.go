@@ -2,10 +2,10 @@ package solicit
 
 import "errors"
 
-// What Enqueue refuses.
+// Errors of Enqueue.
 var (
 	// ErrTooLarge means that an operation is larger than the window can ever be, so that it
-	// would wait for ever. The caller splits it.
+	// would wait for ever. The caller must split it.
 	ErrTooLarge = errors.New("solicit: operation larger than the window can be")
 	// ErrQueueFull means that Config.MaxQueue operations of its class wait.
 	ErrQueueFull = errors.New("solicit: queue full")

@@ -7,8 +7,8 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-// Three reads of 64 KiB share a window of 128 KiB. The third one is issued when the first one has
-// come.
+// Three reads of 64 KiB share a window of 128 KiB. The third is issued when the first has
+// arrived.
 func Example() {
 	now := time.Now()
 	cfg := solicit.Config{Fixed: 128 << 10}

@@ -2,7 +2,7 @@ package solicit
 
 import "time"
 
-// sweep takes the operations that have waited too long out of their queues, the oldest first.
+// sweep removes the operations that have waited too long from their queues, oldest first.
 func (w *Window) sweep() {
 	for {
 		c, due, ok := w.earliest()
@@ -16,8 +16,8 @@ func (w *Window) sweep() {
 	}
 }
 
-// earliest finds the class whose head has waited too long first, and when that is. It reports false
-// if none will.
+// earliest returns the class whose head is the first to have waited too long, and when that is. It
+// reports false if no head ever will.
 func (w *Window) earliest() (c Class, due time.Duration, ok bool) {
 	for class, q := range w.waiting {
 		limit := w.cfg.Dispatch[class]
@@ -31,8 +31,8 @@ func (w *Window) earliest() (c Class, due time.Duration, ok bool) {
 	return c, due, ok
 }
 
-// Expire appends the operations to dst that have waited for longer than the dispatch timeout of
-// their class, those first whose time was over first. They are over, and were never granted.
+// Expire appends to dst the operations that have waited longer than the dispatch timeout of their
+// class, in the order in which their time ended. They have ended, and were never granted.
 func (w *Window) Expire(now time.Time, dst []uint64) []uint64 {
 	w.at(now)
 	w.sweep()
@@ -47,8 +47,8 @@ func (w *Window) Expire(now time.Time, dst []uint64) []uint64 {
 	return dst
 }
 
-// Deadline returns the time at which Expire has work next. It reports false if there is none: what
-// Next waits for is a call of Release, which has no time.
+// Deadline returns the time at which Expire has work next. It reports false if there is none: Next
+// waits for a call of Release, which has no deadline.
 func (w *Window) Deadline() (time.Time, bool) {
 	if w.overdue.head != 0 {
 		return w.start.Add(w.now), true

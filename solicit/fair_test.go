@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A flow always has operations to issue over a link, as many as its Pacer allows.
+// A flow always has operations to issue over a link, and issues as many as its Pacer allows.
 type flow struct {
 	*link
 	pacer    Pacer
-	n        int64 // octets of each
+	n        int64 // octets of each operation
 	inFlight int
 	asleep   bool
 	got      int64
@@ -44,8 +44,8 @@ func (f *flow) issue() {
 	}
 }
 
-// shares runs the flows for d, and returns the part of the link's rate that each of them had, times
-// their number, and how much of the time the link was busy.
+// shares runs the flows for d. It returns each flow's share of the link's rate, times the number of flows,
+// and the part of the time that the link was busy.
 func shares(l *link, flows []*flow, d time.Duration) (of []float64, used float64) {
 	before := make([]int64, len(flows))
 	for i, f := range flows {
@@ -59,7 +59,7 @@ func shares(l *link, flows []*flow, d time.Duration) (of []float64, used float64
 	return of, float64(l.used-was) / float64(d)
 }
 
-// jain is the index of fairness: 1 where all have the same, 1/n where one of n has all.
+// jain returns the index of fairness: 1 if all have the same share, 1/n if one of n has everything.
 func jain(xs []float64) float64 {
 	var sum, squares float64
 	for _, x := range xs {
@@ -78,7 +78,7 @@ type scenario struct {
 
 func (y scenario) String() string { return fmt.Sprintf("%g Gb/s, %v, %d octets", y.rate, y.delay, y.n) }
 
-// start makes eight flows that begin one after the other, apart from each other.
+// start makes eight flows that begin one after the other, at intervals.
 func (y scenario) start(apart int) (*link, []*flow) {
 	l := &link{world: new(world), rate: y.rate * 1e9 / 8, delay: y.delay}
 	var flows []*flow
@@ -91,7 +91,7 @@ func (y scenario) start(apart int) (*link, []*flow) {
 }
 
 // TestSOL_14_FairShareWhenTheRateChanges halves and doubles the rate of a link under eight flows. 50
-// delays of the empty link after each change every flow has its share within 20 percent.
+// delays of the empty link after each change, every flow has its share within 20 percent.
 func TestSOL_14_FairShareWhenTheRateChanges(t *testing.T) {
 	for _, y := range []scenario{
 		{1, time.Millisecond, 4 << 10},
@@ -125,9 +125,9 @@ func TestSOL_14_FairShareWhenTheRateChanges(t *testing.T) {
 	}
 }
 
-// TestSOL_14_FairShareInTheLongRun: where operations are large for the link, so that eight of them are more
-// than it holds, and where flows that begin late take the queue of the others for the path, they share it
-// in the end.
+// TestSOL_14_FairShareInTheLongRun: flows share a link in the end, even if operations are so large that eight of them
+// are more than the link holds, and even if flows that begin late measure the queue of the others as part of the
+// path.
 func TestSOL_14_FairShareInTheLongRun(t *testing.T) {
 	for _, y := range []scenario{
 		{1, time.Millisecond, 64 << 10},

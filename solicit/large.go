@@ -1,9 +1,9 @@
 package solicit
 
-// A bySize is a heap of entries, the largest one first.
+// A bySize is a heap of entries, largest first.
 type bySize []uint32
 
-// largest is the size of the largest entry, 0 if there is none.
+// largest returns the size of the largest entry, or 0 if there is none.
 func (t *table) largest(h bySize) int64 {
 	if len(h) == 0 {
 		return 0
@@ -17,7 +17,7 @@ func (t *table) add(h *bySize, i uint32) {
 	t.up(*h, len(*h)-1)
 }
 
-// drop takes an entry out of the heap, if it is in it.
+// drop removes an entry from the heap, if it is there.
 func (t *table) drop(h *bySize, i uint32) {
 	at := int(t.entries[i].heap) - 1
 	if at < 0 {

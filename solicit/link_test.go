@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// epoch is when tests begin.
+// epoch is the time at which tests begin.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A world has a virtual time, and what is to happen in it.
+// A world has a virtual time, and a list of future events.
 type world struct {
 	now    time.Duration
 	events []event // the last one is next
@@ -18,7 +18,7 @@ type world struct {
 
 type event struct {
 	at  time.Duration
-	seq int // of two at the same time the first one comes first
+	seq int // of two events at the same time, the one with the lower number comes first
 	do  func()
 }
 
@@ -33,7 +33,7 @@ func (w *world) after(d time.Duration, do func()) {
 	w.events = slices.Insert(w.events, i, e)
 }
 
-// run lets happen what is due within d.
+// run executes the events that are due within d.
 func (w *world) run(d time.Duration) {
 	end := w.now + d
 	for n := len(w.events); n > 0 && w.events[n-1].at <= end; n = len(w.events) {
@@ -46,14 +46,14 @@ func (w *world) run(d time.Duration) {
 }
 
 // A link carries the octets of operations one after the other, half of its delay after they were
-// issued, and tells the end half of its delay after that.
+// issued, and reports the end half of its delay after that.
 type link struct {
 	*world
 	rate  float64 // octets per second
 	delay time.Duration
 	queue []transfer
 	busy  bool
-	used  time.Duration // for which it was busy
+	used  time.Duration // the time that it was busy
 }
 
 type transfer struct {
@@ -85,10 +85,10 @@ func (l *link) next() {
 	})
 }
 
-// takes is how long the link is busy with n octets.
+// takes returns how long n octets occupy the link.
 func (l *link) takes(n int64) time.Duration {
 	return time.Duration(float64(n) / l.rate * float64(time.Second))
 }
 
-// rtt is the delay of an operation of n octets where there is no other.
+// rtt returns the delay of an operation of n octets if there is no other.
 func (l *link) rtt(n int64) time.Duration { return l.delay + l.takes(n) }

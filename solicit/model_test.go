@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A model is what a Window ought to do, written as plainly as can be.
+// A model is the specification of a Window, written as plainly as possible.
 type model struct {
 	cfg     Config
 	size    func() int64 // the target
@@ -46,7 +46,7 @@ func (m *model) largest() (n int64) {
 	return n
 }
 
-// queued is how many operations of a class wait, or are overdue.
+// queued returns how many operations of a class wait, or are overdue.
 func (m *model) queued(c Class) int {
 	n := len(m.waiting[c])
 	for _, op := range m.overdue {
@@ -73,7 +73,7 @@ func (m *model) enqueue(c Class, n int64) (*modelOp, error) {
 	return op, nil
 }
 
-// leave takes the operation at i out of its queue.
+// leave removes the operation at i from its queue.
 func (m *model) leave(c Class, i int) {
 	m.waiting[c] = slices.Delete(m.waiting[c], i, i+1)
 	if len(m.waiting[c]) == 0 {
@@ -189,7 +189,7 @@ func (m *model) hold(id uint64) {
 	}
 }
 
-// deadline is when something is overdue next.
+// deadline returns when the next operation becomes overdue.
 func (m *model) deadline() (at time.Time, ok bool) {
 	if len(m.overdue) > 0 {
 		return m.now, true
@@ -217,7 +217,7 @@ func (m *model) all() Stats {
 	return s
 }
 
-// anyConfig draws configurations with small windows, so that much waits.
+// anyConfig returns a random configuration with a small window, so that many operations wait.
 func anyConfig(t *rapid.T) Config {
 	cfg := Config{
 		Weight:   [2]int{rapid.IntRange(0, 5).Draw(t, "latency"), rapid.IntRange(0, 5).Draw(t, "bulk")},

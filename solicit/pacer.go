@@ -9,37 +9,37 @@ const (
 	startCwnd = 1
 	leastCwnd = 1.0 / 64
 	mostCwnd  = 1024
-	drainCwnd = 1.0 / 2 // the share of it that is used in a drain
+	drainCwnd = 1.0 / 2 // the share of the cwnd that is used in a drain
 
 	defaultSlack = 500 * time.Microsecond
-	mostSlack    = time.Hour // a longer one is no other, and would overflow when it is multiplied
-	// slackCwnd is the cwnd at which the delay may exceed the base by Slack. It may be more where the
-	// cwnd is smaller. So flows that share a queue come to the same cwnd, and one that measured its
-	// base with the queue of another does not take all from it.
+	mostSlack    = time.Hour // a longer slack has no further effect, and would overflow when it is multiplied
+	// slackCwnd is the cwnd at which the delay may exceed the base by Slack. With a smaller cwnd it may exceed
+	// it by more. So flows that share a queue converge to the same cwnd, and a flow that measured its base while
+	// another flow had a queue does not displace that flow.
 	slackCwnd = 16
 
-	unknownRTT = time.Millisecond // until one was measured
+	unknownRTT = time.Millisecond // until a delay has been measured
 
 	growth    = 0.5       // operations that a delay adds to the cwnd
-	cutGain   = 1.2       // times the queue: a cut leaves none, so that all see the base
+	cutGain   = 1.2       // times the queue: a cut leaves no queue, so that all flows see the base
 	mostCut   = 0.5       // of the cwnd
 	smoothing = 1.0 / 8.0 // the share of a new delay in the average
 )
 
 // A Pacer bounds how many operations are in flight to one peer, in one direction. That number, the
 // cwnd, depends on how far the remote delay, from the grant of an operation to its end, exceeds the
-// least one. It begins with 1 and doubles in each delay until the first sign of a queue. After that
-// it grows by one in two delays, and is cut when there is a queue, an operation is refused or times
-// out: by half at most, and once in a delay.
+// least remote delay. It begins with 1 and doubles in each delay until the first sign of a queue.
+// After that it grows by one in two delays, and is cut when there is a queue, or when an operation is
+// refused or times out: by half at most, and once per delay.
 //
-// A cwnd below 1 means pauses: the next operation is issued no earlier than the least delay divided
-// by the cwnd after the last one.
+// A cwnd below 1 means pauses: after an operation, the next one is issued no earlier than the least
+// delay divided by the cwnd.
 //
 // The zero Pacer is ready for use. It is not safe for concurrent use.
 type Pacer struct {
-	// Slack is by how much the delay may exceed that of the empty path where 16 operations are in
-	// flight: twice that where there are 4, half of it where there are 64. 0: 500 microseconds; an hour
-	// at most.
+	// Slack is by how much the delay may exceed that of the empty path when 16 operations are in
+	// flight: twice as much with 4 operations, half as much with 64. 0: 500 microseconds; an hour at
+	// most.
 	Slack time.Duration
 
 	began   bool
@@ -53,7 +53,7 @@ type Pacer struct {
 	local   local
 }
 
-// at begins with the first call, and returns the time since then.
+// at returns the time since its first call, which initialises the Pacer.
 func (p *Pacer) at(now time.Time) time.Duration {
 	if !p.began {
 		p.began, p.start, p.cwnd = true, now, startCwnd
@@ -62,9 +62,9 @@ func (p *Pacer) at(now time.Time) time.Duration {
 	return now.Sub(p.start)
 }
 
-// MayIssue tells whether one more operation may be issued while inFlight ones have not ended. If so,
-// it counts as issued. If not, at is the time at which to ask again, and the zero Time if that is
-// after the next call of Done.
+// MayIssue reports whether one more operation may be issued while inFlight operations have not ended.
+// If so, it counts as issued. If not, at is the time at which to ask again, or the zero Time if that
+// is after the next call of Done.
 func (p *Pacer) MayIssue(now time.Time, inFlight int) (ok bool, at time.Time) {
 	t, cwnd := p.at(now), p.cwnd
 	if p.base.draining {
@@ -86,8 +86,8 @@ func (p *Pacer) MayIssue(now time.Time, inFlight int) (ok bool, at time.Time) {
 	return ok, time.Time{}
 }
 
-// Done takes how an operation ended that was issued: total is the time from its Enqueue, and issue
-// the part of it until its grant.
+// Done tells the Pacer how an issued operation has ended: total is the time since its Enqueue, and
+// issue the part of it until its grant.
 func (p *Pacer) Done(now time.Time, issue, total time.Duration, o Outcome) {
 	t := p.at(now)
 	p.local.done(t, issue)
@@ -100,7 +100,7 @@ func (p *Pacer) Done(now time.Time, issue, total time.Duration, o Outcome) {
 	}
 }
 
-// measured takes a remote delay.
+// measured adds a remote delay.
 func (p *Pacer) measured(t, remote time.Duration) {
 	p.base.add(t, remote)
 	if p.delay == 0 {
@@ -118,7 +118,7 @@ func (p *Pacer) measured(t, remote time.Duration) {
 	}
 }
 
-// allowed is the delay that the queue may have.
+// allowed returns the delay that the queue may add.
 func (p *Pacer) allowed() time.Duration {
 	slack := min(p.Slack, mostSlack)
 	if slack <= 0 {
@@ -127,7 +127,7 @@ func (p *Pacer) allowed() time.Duration {
 	return time.Duration(float64(slack) * math.Sqrt(slackCwnd/p.cwnd))
 }
 
-// reduce cuts the cwnd, unless what is measured now was issued before the last cut.
+// reduce cuts the cwnd, unless the operation measured now was issued before the last cut.
 func (p *Pacer) reduce(t time.Duration, by float64) {
 	if p.cutOnce && t-p.cut < max(p.rtt(), p.delay) {
 		return
@@ -143,8 +143,8 @@ func (p *Pacer) rtt() time.Duration {
 	return p.base.rtt
 }
 
-// Depth is how many operations the caller should have in the queue of its Window at most, by how
-// long they wait there.
+// Depth returns the greatest number of operations that the caller should have in the queue of its
+// Window. It depends on how long they wait there.
 func (p *Pacer) Depth() int {
 	if !p.began {
 		return startDepth

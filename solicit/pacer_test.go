@@ -16,7 +16,7 @@ type paced struct {
 	now time.Time
 }
 
-// done ends an operation that took remote on the path, and nothing before.
+// done ends an operation that took remote on the path, and did not wait before.
 func (p *paced) done(remote time.Duration, o Outcome) {
 	p.Done(p.now, 0, remote, o)
 }
@@ -74,7 +74,7 @@ func TestSOL_14_AdditiveIncrease(t *testing.T) {
 	require.EqualValues(t, mostCwnd, p.Stats().Cwnd)
 }
 
-// congest makes the smoothed delay what it says.
+// congest sets the smoothed delay to this value.
 func (p *paced) congest(delay time.Duration) { p.delay = delay }
 
 func TestSOL_14_CutOnceInADelay(t *testing.T) {
@@ -97,7 +97,7 @@ func TestSOL_14_CutTakesTheQueueAndHalfAtMost(t *testing.T) {
 		want  float64
 	}{
 		{rtt + 499*time.Microsecond, 16 + growth/16},
-		{rtt + 500*time.Microsecond, 16 + growth/16}, // is what it may be
+		{rtt + 500*time.Microsecond, 16 + growth/16}, // the greatest value that is allowed
 		{rtt + 501*time.Microsecond, 16 * (1 - cutGain*0.501/10.501)},
 		{rtt + 2*time.Millisecond, 16 * (1 - cutGain*2/12)},
 		{100 * rtt, 8},
@@ -113,7 +113,7 @@ func TestSOL_14_CutTakesTheQueueAndHalfAtMost(t *testing.T) {
 	require.EqualValues(t, leastCwnd, p.Stats().Cwnd)
 }
 
-// TestSOL_14_SmallOnesMayWaitLonger, and a Slack without an end is a long one.
+// TestSOL_14_SmallOnesMayWaitLonger: and a Slack that is too long counts as an hour.
 func TestSOL_14_SmallOnesMayWaitLonger(t *testing.T) {
 	for _, c := range []struct {
 		cwnd  float64
@@ -134,7 +134,7 @@ func TestSOL_14_SmallOnesMayWaitLonger(t *testing.T) {
 	}
 }
 
-// TestSOL_14_AverageIsOfOneDelay: it is over eight operations, or over as many as are in flight.
+// TestSOL_14_AverageIsOfOneDelay: over eight operations, or over as many as are in flight if they are fewer.
 func TestSOL_14_AverageIsOfOneDelay(t *testing.T) {
 	for _, c := range []struct {
 		cwnd float64
@@ -185,7 +185,7 @@ func TestSOL_14_PausesBelowOneOperation(t *testing.T) {
 	require.Equal(t, at.Add(4*rtt), next, "each of them pauses")
 }
 
-// TestSOL_14_PausesAreBoundedOnAnUnknownWay: a peer that refuses from the beginning is asked again soon.
+// TestSOL_14_PausesAreBoundedOnAnUnknownWay: a peer that refuses from the beginning is soon tried again.
 func TestSOL_14_PausesAreBoundedOnAnUnknownWay(t *testing.T) {
 	p := &paced{now: epoch}
 	for range 100 {
@@ -204,10 +204,10 @@ func TestSOL_14_PausesAreBoundedOnAnUnknownWay(t *testing.T) {
 	require.Equal(t, issued.Add(64*unknownRTT), at)
 }
 
-// TestSOL_14_BaseIsMeasuredAgain: after 10 s with a queue half of the operations let it drain.
+// TestSOL_14_BaseIsMeasuredAgain: after 10 s with a queue, the number of operations is halved so that it drains.
 func TestSOL_14_BaseIsMeasuredAgain(t *testing.T) {
 	p := newPaced(64)
-	p.Slack = time.Second // there are no cuts
+	p.Slack = time.Second // so that there are no cuts
 	p.base.measured = p.at(p.now)
 	p.now = p.now.Add(baseAge)
 	p.done(2*rtt, OK)
@@ -228,8 +228,8 @@ func TestSOL_14_BaseIsMeasuredAgain(t *testing.T) {
 	require.Equal(t, rtt, p.Stats().MinRTT, "a lower one counts at once")
 }
 
-// TestSOL_15_LocalQueueCutsNoCwnd: what waits for its grant at home tells nothing about the path, and what is
-// slow on the path nothing of the queue at home.
+// TestSOL_15_LocalQueueCutsNoCwnd: a wait for the local grant says nothing about the path, and a slow path says
+// nothing about the local queue.
 func TestSOL_15_LocalQueueCutsNoCwnd(t *testing.T) {
 	p := newPaced(16)
 	for range 100 {
@@ -249,8 +249,8 @@ func TestSOL_15_LocalQueueCutsNoCwnd(t *testing.T) {
 	require.Equal(t, startDepth+7, depth.Depth())
 }
 
-// TestSOL_15_DepthFollowsTheIssueDelay: it is halved where operations wait for more than 5 ms for their grant,
-// once for what waits, and grows by one where they do not.
+// TestSOL_15_DepthFollowsTheIssueDelay: it is halved if operations wait longer than 5 ms for their grant, once
+// for the operations that wait, and otherwise grows by one.
 func TestSOL_15_DepthFollowsTheIssueDelay(t *testing.T) {
 	require.Equal(t, startDepth, new(Pacer).Depth())
 	l := newLocal()

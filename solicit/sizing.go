@@ -3,25 +3,25 @@ package solicit
 import "time"
 
 const (
-	smallOp = 4 << 10 // octets of an operation that measures the path, and not itself
+	smallOp = 4 << 10 // octets of an operation whose own length hardly affects its delay
 
-	sizeGain    = 1.25 // times bandwidth times delay: a little more than fills the path
+	sizeGain    = 1.25 // times bandwidth times delay: a little more than what fills the path
 	mostGrowth  = 2.0  // of the size in a step
 	mostShrink  = 0.75
-	rateSamples = 10 // steps in which the best rate counts
+	rateSamples = 10 // steps whose best rate counts
 )
 
-// A sizing measures how large the window ought to be.
+// A sizing measures how large the window should be.
 type sizing struct {
 	min, max int64
 	target   int64
 
 	base   base
 	small  bool          // a small operation has been measured
-	smalls time.Duration // when the last one was
+	smalls time.Duration // when the last small operation was measured
 
-	step   time.Duration // when the step of now began
-	octets int64         // that came in it
+	step   time.Duration // when the current step began
+	octets int64         // received in this step
 	rates  [rateSamples]float64
 	next   int
 }
@@ -30,7 +30,7 @@ func newSizing(cfg *Config) sizing {
 	return sizing{min: cfg.Min, max: cfg.Max, target: cfg.Start}
 }
 
-// size is how large the window ought to be now.
+// size returns how large the window should be now.
 func (s *sizing) size() int64 {
 	if s.base.draining {
 		return max(s.min, s.target/2)
@@ -38,7 +38,7 @@ func (s *sizing) size() int64 {
 	return s.target
 }
 
-// done takes an operation of n octets that came whole, remote after its grant.
+// done adds an operation of n octets, all of which have arrived; remote is the time since its grant.
 func (s *sizing) done(now time.Duration, n int64, remote time.Duration) {
 	if s.min == s.max {
 		return
@@ -61,8 +61,8 @@ func (s *sizing) done(now time.Duration, n int64, remote time.Duration) {
 	}
 }
 
-// measures tells whether the delay of an operation counts: that of small ones, and of all where there
-// are no small ones, or where a drain waits for its end.
+// measures reports whether the delay of an operation counts: it does for small operations, and for all
+// operations if there are no small ones or if the next delay ends a drain.
 func (s *sizing) measures(now time.Duration, n int64) bool {
 	if n <= smallOp {
 		s.small, s.smalls = true, now
@@ -71,7 +71,7 @@ func (s *sizing) measures(now time.Duration, n int64) bool {
 	return !s.small || now-s.smalls > baseAge || s.base.over(now)
 }
 
-// resize brings the target nearer to bandwidth times delay.
+// resize moves the target towards bandwidth times delay.
 func (s *sizing) resize() {
 	best := 0.0
 	for _, r := range s.rates {

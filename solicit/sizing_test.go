@@ -38,10 +38,10 @@ func (r *reader) issue() {
 	}
 }
 
-// mixed are sizes of which every eighth measures the path.
+// mixed are sizes, every eighth of which measures the path.
 var mixed = []int64{4 << 10, 64 << 10, 64 << 10, 64 << 10, 64 << 10, 64 << 10, 64 << 10, 64 << 10}
 
-// TestSOL_13_SizeFollowsBandwidthTimesDelay: within 25 percent of 1.25 times their product after 20
+// TestSOL_13_SizeFollowsBandwidthTimesDelay: within 25 percent of 1.25 times the product after 20
 // delays, and within the bounds.
 func TestSOL_13_SizeFollowsBandwidthTimesDelay(t *testing.T) {
 	for _, c := range []struct {
@@ -56,7 +56,7 @@ func TestSOL_13_SizeFollowsBandwidthTimesDelay(t *testing.T) {
 		{40, time.Millisecond, mixed, Config{}, 1.25 * 5e6},
 		{40, 100 * time.Microsecond, mixed, Config{Min: 64 << 10}, 1.25 * 500e3},
 		{10, 4 * time.Millisecond, mixed, Config{Start: 8 << 20}, 1.25 * 5e6},
-		{10, 4 * time.Millisecond, []int64{64 << 10}, Config{}, 1.25 * 5e6}, // none is small
+		{10, 4 * time.Millisecond, []int64{64 << 10}, Config{}, 1.25 * 5e6}, // no operation is small
 		{1, 100 * time.Microsecond, mixed, Config{}, 1 << 20},               // the least
 		{10, 4 * time.Millisecond, mixed, Config{Max: 3 << 20}, 3 << 20},    // the most
 		{10, 4 * time.Millisecond, mixed, Config{Fixed: 2 << 20}, 2 << 20},
@@ -73,7 +73,7 @@ func TestSOL_13_SizeFollowsBandwidthTimesDelay(t *testing.T) {
 	}
 }
 
-// TestSOL_13_SizeMovesInSteps: at most by a factor of 2 up and 0.75 down in each delay of the path.
+// TestSOL_13_SizeMovesInSteps: at most by a factor of 2 up and 0.75 down per delay of the path.
 func TestSOL_13_SizeMovesInSteps(t *testing.T) {
 	const rtt = time.Millisecond
 	s := newSizing(&Config{Min: 1 << 10, Max: 1 << 30, Start: 1 << 20})
@@ -97,8 +97,8 @@ func TestSOL_13_SizeMovesInSteps(t *testing.T) {
 	require.EqualValues(t, before*9/16, step(1))
 }
 
-// TestSOL_13_SizeStaysInTheLongRun: a window that is always full does not take its own queue for the
-// path when the delay of the empty path has become old.
+// TestSOL_13_SizeStaysInTheLongRun: a window that is always full does not mistake its own queue for the path when
+// the measured delay of the empty path has become old.
 func TestSOL_13_SizeStaysInTheLongRun(t *testing.T) {
 	for _, c := range []struct {
 		rate  float64
@@ -119,7 +119,7 @@ func TestSOL_13_SizeStaysInTheLongRun(t *testing.T) {
 	}
 }
 
-// TestSOL_13_OnlyWhatCameMeasures: outcomes but OK, and operations that were held, tell nothing about the path.
+// TestSOL_13_OnlyWhatCameMeasures: outcomes other than OK, and operations that were held, say nothing about the path.
 func TestSOL_13_OnlyWhatCameMeasures(t *testing.T) {
 	w := New(Config{}, epoch)
 	now := epoch
@@ -142,7 +142,7 @@ func TestSOL_13_OnlyWhatCameMeasures(t *testing.T) {
 	require.Equal(t, time.Millisecond, w.Stats().MinRTT)
 }
 
-// TestSOL_13_AnyOperationEndsADrain: small operations, which alone measure the path, may cease in it.
+// TestSOL_13_AnyOperationEndsADrain: small operations, which otherwise measure the path alone, may cease during it.
 func TestSOL_13_AnyOperationEndsADrain(t *testing.T) {
 	const rtt = time.Millisecond
 	s := newSizing(&Config{Min: 64, Max: 1 << 30, Start: 1 << 20})

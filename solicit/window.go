@@ -2,15 +2,15 @@ package solicit
 
 import "time"
 
-// A Grant says that an operation may be issued.
+// A Grant is the permission to issue an operation.
 type Grant struct {
 	ID    uint64
 	Class Class
-	N     int64 // the octets that count
+	N     int64 // charged octets
 }
 
-// A Window bounds the octets that were asked for and have not come. It is not safe for concurrent
-// use. Time does not go backwards in it: a now before that of an earlier call counts as the latter.
+// A Window bounds the octets that were requested and have not arrived. It is not safe for concurrent
+// use. Its time does not go backwards: a now before that of an earlier call counts as the latter.
 type Window struct {
 	cfg     Config
 	start   time.Time
@@ -19,15 +19,15 @@ type Window struct {
 	waiting [classes]queue
 	queued  [classes]int // entries that wait or are overdue
 	overdue queue
-	large   bySize // of those that wait, if they are larger than the window is at least
+	large   bySize // waiting entries that are larger than Config.Min
 	granted int64
 	arbiter arbiter
 	sizing  sizing
 	stats   Stats
 }
 
-// New returns a window that is open. It does not fail: a configuration that Config.Check refuses is
-// taken for the zero one, so call Check before with one that comes from a user.
+// New returns a Window. It does not fail: it treats a configuration that Config.Check refuses as the
+// zero Config, so call Check first for a configuration that comes from a user.
 func New(cfg Config, now time.Time) *Window {
 	if cfg.Check() != nil {
 		cfg = Config{}
@@ -38,21 +38,20 @@ func New(cfg Config, now time.Time) *Window {
 	return w
 }
 
-// Max is the size of the largest operation that Enqueue takes.
+// Max returns the size of the largest operation that Enqueue accepts.
 func (w *Window) Max() int64 { return w.cfg.Max }
 
 // at sets the time.
 func (w *Window) at(now time.Time) { w.now = max(w.now, now.Sub(w.start)) }
 
-// space is how many octets may be granted at the same time: no less than what waits needs.
+// space returns how many octets may be granted at the same time: at least the largest waiting entry.
 func (w *Window) space() int64 { return max(w.sizing.size(), w.table.largest(w.large)) }
 
-// limit is the size of the window. It shrinks only as grants return.
+// limit returns the size of the window. It shrinks only as grants return.
 func (w *Window) limit() int64 { return max(w.space(), w.granted) }
 
-// Enqueue puts an operation of n octets at the end of the queue of its class. Its id is never 0, and
-// never that of another operation of this window. The errors are ErrTooLarge, ErrQueueFull and
-// ErrInvalid.
+// Enqueue appends an operation of n octets to the queue of its class. Its id is never 0, and never the
+// id of another operation of this Window. The errors are ErrTooLarge, ErrQueueFull and ErrInvalid.
 func (w *Window) Enqueue(now time.Time, c Class, n int64) (id uint64, err error) {
 	w.at(now)
 	if c >= classes || n < 0 {
@@ -78,9 +77,9 @@ func (w *Window) Enqueue(now time.Time, c Class, n int64) (id uint64, err error)
 	return w.table.id(i), nil
 }
 
-// Next grants the operation whose turn it is, if it fits. Call it until it reports false after each
-// Enqueue, Release, Cancel and Expire. It never grants one that has waited for longer than its
-// dispatch timeout.
+// Next grants the operation whose turn it is, if it fits. After each Enqueue, Release, Cancel and
+// Expire, call Next until it reports false. It never grants an operation that has waited longer than
+// its dispatch timeout.
 func (w *Window) Next(now time.Time) (Grant, bool) {
 	w.at(now)
 	w.sweep()
@@ -104,7 +103,7 @@ func (w *Window) Next(now time.Time) (Grant, bool) {
 	return Grant{ID: w.table.id(i), Class: c, N: e.n}, true
 }
 
-// heads are the sizes of those that are first in their queues, 0 where none waits.
+// heads returns the sizes of the first operations of the queues, 0 for an empty queue.
 func (w *Window) heads() (n [classes]int64) {
 	for c := range n {
 		n[c] = w.table.at(w.waiting[c].head).n
@@ -112,7 +111,7 @@ func (w *Window) heads() (n [classes]int64) {
 	return n
 }
 
-// leave takes an operation out of its queue.
+// leave removes an operation from its queue.
 func (w *Window) leave(i uint32) {
 	e := w.table.at(i)
 	q := &w.waiting[e.class]
@@ -123,8 +122,8 @@ func (w *Window) leave(i uint32) {
 	}
 }
 
-// Cancel takes an operation out of the queue. It reports false if it does not wait, or not any
-// more: what was granted must be released.
+// Cancel removes an operation from its queue. It reports false if the operation does not wait, or no
+// longer waits: a granted operation must be released.
 func (w *Window) Cancel(now time.Time, id uint64) bool {
 	w.at(now)
 	i := w.table.find(id)
@@ -143,8 +142,8 @@ func (w *Window) Cancel(now time.Time, id uint64) bool {
 	return true
 }
 
-// Release gives back the grant of an operation that has ended, or whose octets can come no more. What
-// is not granted, or not any more, is counted and ignored.
+// Release returns the grant of an operation that has ended, or whose octets can no longer arrive. A
+// call for an operation that is not, or no longer, granted is counted and ignored.
 func (w *Window) Release(now time.Time, id uint64, o Outcome) {
 	w.at(now)
 	i := w.table.find(id)
@@ -177,8 +176,8 @@ func (w *Window) count(o Outcome) {
 	}
 }
 
-// Hold says that a granted operation has timed out while its octets may still come: they count until
-// Release, whose outcome does not matter then.
+// Hold notes that a granted operation has timed out while its octets may still arrive: they count
+// until Release, whose outcome is then ignored.
 func (w *Window) Hold(now time.Time, id uint64) {
 	w.at(now)
 	e := w.table.at(w.table.find(id))

@@ -10,7 +10,7 @@ import (
 
 const ki = 1 << 10
 
-// A windowed is a Window with a clock, of which the test does not expect errors.
+// A windowed is a Window with a clock. The test expects no errors from it.
 type windowed struct {
 	*Window
 	t   *testing.T
@@ -30,7 +30,7 @@ func (w *windowed) enqueue(c Class, n int64) uint64 {
 	return id
 }
 
-// grants are the ids that are granted now.
+// grants returns the ids that are granted now.
 func (w *windowed) grants() (ids []uint64) {
 	for g, ok := w.Next(w.now); ok; g, ok = w.Next(w.now) {
 		ids = append(ids, g.ID)
@@ -59,7 +59,7 @@ func TestSOL_1_GrantedNeverExceedsTheLimit(t *testing.T) {
 	require.EqualValues(t, 256*ki, w.Stats().MaxGranted)
 }
 
-// TestSOL_2_LimitShrinksWithTheGrants: what is granted stays, the limit follows as it returns, and nothing new is
+// TestSOL_2_LimitShrinksWithTheGrants: existing grants stay, the limit follows as they return, and nothing new is
 // granted meanwhile.
 func TestSOL_2_LimitShrinksWithTheGrants(t *testing.T) {
 	w := newWindowed(t, Config{Min: 64 * ki, Start: 256 * ki})
@@ -118,7 +118,7 @@ func TestSOL_3_GrantedWholeAndOnce(t *testing.T) {
 	require.Equal(t, [2]uint64{Bulk: 100*ki + 1}, w.Stats().Octets)
 }
 
-// TestSOL_3_TinyOnesAreNotFree: each takes 64 octets at least.
+// TestSOL_3_TinyOnesAreNotFree: each takes at least 64 octets.
 func TestSOL_3_TinyOnesAreNotFree(t *testing.T) {
 	w := newWindowed(t, Config{Fixed: 150})
 	for n := range int64(3) {
@@ -149,7 +149,7 @@ func TestSOL_8_WaitingTooLongExpires(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, w.now.Add(DispatchLatency+1), at)
 
-	// Next does not grant what is overdue, and what it finds is reported once.
+	// Next does not grant an overdue operation, and Expire reports it once.
 	w.now = at
 	w.Release(w.now, running, OK)
 	require.Empty(t, w.grants())
@@ -218,7 +218,7 @@ func TestSOL_10_ReleaseOfWhatIsNotGranted(t *testing.T) {
 	require.Zero(t, w.Stats().Nacked)
 	require.False(t, w.Cancel(w.now, b), "it is granted")
 
-	// The entry of a is used again, and its id is not.
+	// The entry of a is used again, but its id is not.
 	c := w.enqueue(Latency, 64)
 	require.Equal(t, uint32(a), uint32(c))
 	require.NotEqual(t, a, c)

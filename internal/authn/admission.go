@@ -13,9 +13,9 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Configure puts the first message of the session into the configuration of a stream: that which
-// proves an initiator, or that which a responder must see. From now on the session is that of the
-// connection.
+// Configure puts the first message of the session into the configuration of a stream: the message
+// that proves an initiator, or the message that a responder must receive. From now on the session
+// belongs to the connection.
 func (i *Identity[P]) Configure(c *rdmap.Config, terms *mpa.Terms) (err error) {
 	s := i.own()
 	switch {
@@ -42,26 +42,26 @@ func (i *Identity[P]) Configure(c *rdmap.Config, terms *mpa.Terms) (err error) {
 // Proves reports whether our first message proves our identity.
 func (i *Identity[P]) Proves() bool { return i != nil && i.proves }
 
-// Refused reports whether a Terminate of the peer with this code says that our first message does
-// not prove anything: it is the first that has come of it.
+// Refused reports whether a Terminate of the peer with this code refuses our first message: nothing
+// else has come from the peer before it.
 func (i *Identity[P]) Refused(c transport.Code, s rdmap.Stats) bool {
 	return i.Proves() && c == transport.RDMAPStreamCatastrophic && qpconn.NothingButTerminate(s)
 }
 
-// Gated reports whether the first message of the initiator has to prove its identity.
+// Gated reports whether the first message of the initiator must prove its identity.
 func (i *Identity[P]) Gated() bool { return i != nil && i.admitted != nil }
 
-// Admitted reports whether the peer has proved itself, or need not.
+// Admitted reports whether the peer has proved its identity, or need not.
 func (i *Identity[P]) Admitted() bool { return !i.Gated() || closed.Is(i.admitted) }
 
-// A Connection is what Admit has to know of one.
+// A Connection is what Admit must know about a connection.
 type Connection struct {
-	Done  <-chan struct{} // closed when it has ended
+	Done  <-chan struct{} // closed when the connection has ended
 	Abort func(cause error)
-	Err   func() error // why it has ended; nil: the peer has ended it
+	Err   func() error // why the connection has ended; nil: the peer has ended it
 }
 
-// Admit waits, within ctx, until the initiator has proved itself.
+// Admit waits, within ctx, until the initiator has proved its identity.
 func (i *Identity[P]) Admit(ctx context.Context, c Connection) error {
 	if !i.Gated() {
 		return nil
@@ -76,7 +76,7 @@ func (i *Identity[P]) Admit(ctx context.Context, c Connection) error {
 		}
 	}
 	err := c.Err()
-	if i.Admitted() && !errors.Is(err, i.verbs.Failed) { // also where the peer has ended the connection since, unless we have
+	if i.Admitted() && !errors.Is(err, i.verbs.Failed) { // also if the peer has ended the connection since, unless we have
 		return nil
 	}
 	switch {

@@ -17,8 +17,8 @@ var (
 	errFirstLen   = fmt.Errorf("the first message of an AuthSession may have 0 to %d octets", rdmap.MaxFirst)
 )
 
-// Attempts has each attempt of the set-up that l describes authenticated: the first one by auth,
-// an A, another one by that which the error of the first asks for. initiate begins a session.
+// Attempts arranges that each attempt of the set-up that l describes is authenticated: the first one by
+// auth, an A, and another one by the A that the error of the first requests. initiate begins a session.
 func Attempts[A, P any](ctx context.Context, i *Identity[P], l *setup.Local, auth A, initiate func(context.Context, A) (Session[P], error)) error {
 	a := attempts[A, P]{identity: i, auth: auth, initiate: initiate, wanted: l.MPA, noFallback: l.NoFallback}
 	l.Again = a.again
@@ -38,7 +38,7 @@ type attempts[A, P any] struct {
 	noFallback bool
 }
 
-// begin begins a session, and has the options o fit it.
+// begin begins a session, and adapts the options o to it.
 func (a *attempts[A, P]) begin(ctx context.Context, auth A, o mpa.Options) (transport.Sealer, *mpa.Options, error) {
 	s, err := a.initiate(ctx, auth)
 	if err == nil && s == nil {
@@ -61,7 +61,7 @@ func (a *attempts[A, P]) begin(ctx context.Context, auth A, o mpa.Options) (tran
 
 func isFirstLen(n int) bool { return 0 <= n && n <= rdmap.MaxFirst }
 
-// again begins the session of a second attempt after err, if there is to be one.
+// again begins the session of a second attempt after err, if err allows one.
 func (a *attempts[A, P]) again(ctx context.Context, err error) (transport.Sealer, *mpa.Options) {
 	o := a.wanted
 	auth := retries[A](err)
@@ -78,7 +78,7 @@ func (a *attempts[A, P]) again(ctx context.Context, err error) (transport.Sealer
 	return s, fit
 }
 
-// retries is that with which the peer wants to be asked once more, nil if there is none.
+// retries returns the Authenticator that err requests for another attempt, or nil.
 func retries[A any](err error) (auth A) {
 	var again interface {
 		error
@@ -90,8 +90,8 @@ func retries[A any](err error) (auth A) {
 	return auth
 }
 
-// allowsRev1 reports whether auth takes revision 1, whose frames say less of what there is to be
-// authenticated.
+// allowsRev1 reports whether auth accepts revision 1, whose frames contain fewer of the parameters
+// that are to be authenticated.
 func allowsRev1(auth any) bool {
 	a, ok := auth.(interface{ AllowRev1() bool })
 	return ok && a.AllowRev1()

@@ -28,7 +28,7 @@ var (
 	}
 )
 
-// A fake is a session whose first message has some octets.
+// A fake is a session whose first message consists of given octets.
 type fake struct {
 	transport.Sealer
 	first  int
@@ -77,7 +77,7 @@ func TestSessionComesBeforeTLS(t *testing.T) {
 	require.Zero(t, f.closed, "it is not ours")
 }
 
-// TestPeerIsKnownAfterTheEnd: what the session has found does not become what TLS has found, or nothing.
+// TestPeerIsKnownAfterTheEnd: the peer found by the session is not replaced by that of TLS, or by none.
 func TestPeerIsKnownAfterTheEnd(t *testing.T) {
 	for _, secure := range []*tls.ConnectionState{nil, {PeerCertificates: []*x509.Certificate{{}}}} {
 		f := &fake{peer: "session"}
@@ -94,7 +94,7 @@ func TestPeerIsKnownAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestSessionIsClosedWhenItsLastUserHasLeft, once, and its functions are called without the lock.
+// TestSessionIsClosedWhenItsLastUserHasLeft: once, and its methods are called without the lock.
 func TestSessionIsClosedWhenItsLastUserHasLeft(t *testing.T) {
 	var guard sync.Mutex
 	f := &fake{peer: "session"}
@@ -114,7 +114,7 @@ func TestSessionIsClosedWhenItsLastUserHasLeft(t *testing.T) {
 	require.Equal(t, 1, f.closed)
 }
 
-// TestCM_16_ExportOfASessionThatHasEnded does not come from TLS, whose keys are others than those that the peer has had.
+// TestCM_16_ExportOfASessionThatHasEnded: it does not use TLS, whose keys differ from those that the peer had.
 func TestCM_16_ExportOfASessionThatHasEnded(t *testing.T) {
 	for _, secure := range []*tls.ConnectionState{nil, {}} {
 		i := ForResponder[string](new(sync.Mutex), &verbs, &fake{peer: "session"}, secure)
@@ -250,7 +250,7 @@ func TestWhatConfigureRefuses(t *testing.T) {
 	require.Equal(t, errFirstLen, of(-1).Configure(&rdmap.Config{}, &mpa.Terms{}))
 }
 
-// TestRefused: only the first message of the peer can say that ours was not believed.
+// TestRefused: only the peer's first message can report that ours was not accepted.
 func TestRefused(t *testing.T) {
 	i := ForResponder[string](new(sync.Mutex), &verbs, &fake{first: 9}, nil)
 	c := rdmap.Config{RTR: transport.RTRRead}

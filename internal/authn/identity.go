@@ -1,6 +1,6 @@
-// Package authn has what an authenticated connection knows of its peer, and the way to it: the
+// Package authn holds what an authenticated connection knows about its peer, and obtains it: by the
 // session of each attempt of a set-up, the first message that proves the initiator, and the wait
-// for it. It knows no verbs: a Peer of theirs is a type parameter.
+// for that message. It does not depend on the verbs: their Peer is a type parameter.
 package authn
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Session authenticates one set-up, and then has the keys of the connection.
+// A Session authenticates one set-up, and then holds the keys of the connection.
 type Session[P any] interface {
 	transport.Sealer
 	First() ([]byte, error)
@@ -25,42 +25,42 @@ type Session[P any] interface {
 	Close()
 }
 
-// Verbs are what must be known of the verbs, whose peer is a P.
+// Verbs is what this package must know about the verbs, whose peer is a P.
 type Verbs[P any] struct {
-	Known     func(p P) bool // whether a session has found out which peer it is
+	Known     func(p P) bool // reports whether a session has identified the peer
 	Certified func(name [16]byte, id [32]byte) P
 	Failed    error // matched if a peer has not authenticated itself
 }
 
-// An Identity is what a connection knows of its peer, by a session or by TLS. That of a connection
-// without either is nil, of which any method but those of the set-up of an initiator may be called.
+// An Identity is what a connection knows about its peer, by a session or by TLS. It is nil for a
+// connection without either; all methods except those of an initiator's set-up accept nil.
 type Identity[P any] struct {
 	verbs *Verbs[P]
 	guard sync.Locker // of session, found and secure
 
 	session *session[P] // nil: there is none, or it was closed
-	found   P           // the peer of a session that was closed, if that has proved itself
+	found   P           // the peer of a closed session, if it had proved its identity
 	secure  *tls.ConnectionState
 
-	// Set by Configure, before other goroutines look at them.
+	// Set by Configure, before other goroutines read them.
 	admitted chan struct{} // closed when the first message of the initiator was verified; nil: it need not be
 	proves   bool          // our first message proves our identity
 }
 
-// A session is closed when the last of its users has left, the connection being one of them.
+// A session is closed when the last of its users has left. The connection is one of them.
 type session[P any] struct {
 	Session[P]
 	users int
-	owned bool // else it is closed elsewhere: that of a responder is until the connection is there
+	owned bool // if false, others close it, as for a responder until the connection exists
 }
 
-// ForInitiator is what an initiator knows before its set-up.
+// ForInitiator returns the Identity of an initiator before its set-up.
 func ForInitiator[P any](guard sync.Locker, v *Verbs[P]) *Identity[P] {
 	return &Identity[P]{verbs: v, guard: guard}
 }
 
-// ForResponder is what a responder knows by the session that has opened the Request, and by TLS;
-// either may be nil.
+// ForResponder returns the Identity of a responder, from the session that has opened the Request and
+// from TLS; either may be nil.
 func ForResponder[P any](guard sync.Locker, v *Verbs[P], s Session[P], secure *tls.ConnectionState) *Identity[P] {
 	if s == nil && secure == nil {
 		return nil
@@ -72,7 +72,7 @@ func ForResponder[P any](guard sync.Locker, v *Verbs[P], s Session[P], secure *t
 	return i
 }
 
-// begin puts a session in the place of one whose attempt has failed.
+// begin stores a session in place of the session of a failed attempt.
 func (i *Identity[P]) begin(s Session[P]) {
 	i.End(false)
 	i.guard.Lock()
@@ -80,7 +80,7 @@ func (i *Identity[P]) begin(s Session[P]) {
 	i.session = &session[P]{Session: s, users: 1, owned: true}
 }
 
-// own makes the session, if there is one, that of the connection: End closes it.
+// own makes the connection the owner of the session, if there is one: End closes it.
 func (i *Identity[P]) own() Session[P] {
 	if i == nil {
 		return nil
@@ -101,7 +101,7 @@ func (i *Identity[P]) Secured(s tls.ConnectionState) {
 	i.secure = &s
 }
 
-// End closes the session, once all of its users have left. If the peer has proved itself, Peer goes on to tell which it was.
+// End closes the session, once all of its users have left. If the peer has proved its identity, Peer still returns it.
 func (i *Identity[P]) End(proved bool) {
 	if i == nil {
 		return
@@ -121,8 +121,8 @@ func (i *Identity[P]) End(proved bool) {
 	i.leave(user)
 }
 
-// enter makes the caller a user of the session, if there is one, until it calls leave. The
-// functions of a session are called without the lock, for they are not ours.
+// enter makes the caller a user of the session, if there is one, until it calls leave. The methods
+// of a session are called without the lock, because they are not ours.
 func (i *Identity[P]) enter() (*session[P], *tls.ConnectionState) {
 	if i == nil {
 		return nil, nil
@@ -148,7 +148,7 @@ func (i *Identity[P]) leave(s *session[P]) {
 	}
 }
 
-// Peer reports whether the peer is known.
+// Peer returns the peer, and reports whether it is known.
 func (i *Identity[P]) Peer() (p P, known bool) {
 	if i == nil {
 		return p, false
@@ -164,7 +164,7 @@ func (i *Identity[P]) Peer() (p P, known bool) {
 	return i.verbs.Certified(identify(secure.PeerCertificates[0])), true
 }
 
-// peerOf returns the peer of the session s, or of the one that was closed.
+// peerOf returns the peer of the session s or, if s is nil, of the closed session.
 func (i *Identity[P]) peerOf(s *session[P]) P {
 	if s != nil {
 		return s.Peer()
@@ -174,7 +174,7 @@ func (i *Identity[P]) peerOf(s *session[P]) P {
 	return i.found
 }
 
-// identify identifies the peer with this certificate, by its key.
+// identify returns the identity of the peer with this certificate, from its key.
 func identify(c *x509.Certificate) (name [16]byte, id [32]byte) {
 	key := sha256.Sum256(c.RawSubjectPublicKeyInfo)
 	const noGroup = 0
@@ -184,8 +184,8 @@ func identify(c *x509.Certificate) (name [16]byte, id [32]byte) {
 
 var errSessionEnded = fmt.Errorf("iwarp: export: the session has ended with the connection: %w", net.ErrClosed)
 
-// Export derives n octets from the keys of the session, or else from those of TLS. none is the
-// error of a connection that has no keys.
+// Export derives n octets from the keys of the session, if it has identified the peer, or else from the
+// keys of TLS. none is the error of a connection without keys.
 func (i *Identity[P]) Export(none error, label string, context []byte, n int) ([]byte, error) {
 	if i == nil {
 		return nil, none
@@ -204,8 +204,8 @@ func (i *Identity[P]) Export(none error, label string, context []byte, n int) ([
 	return nil, none
 }
 
-// The most that every cipher suite of TLS 1.3 can export, and the longest label, in octets (RFC
-// 8446 section 7.1). Package tls panics beyond them.
+// The largest export that every cipher suite of TLS 1.3 supports, and the longest label, in octets
+// (RFC 8446 section 7.1). Package tls panics beyond them.
 const (
 	maxExport = 255 * sha256.Size
 	maxLabel  = 255 - len("tls13 ")

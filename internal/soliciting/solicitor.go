@@ -16,18 +16,18 @@ const mostUsers = 1 << 20
 type Solicitor struct {
 	began time.Time
 	most  uint64 // octets of one Read
-	err   error  // what is wrong with the configuration
+	err   error  // of the configuration
 
 	mu     lockorder.Mutex[lockorder.Solicitor]
 	turns  turns
 	users  int
 	closed bool
 	timer  *time.Timer // nil: it was never set
-	due    time.Time   // when it calls expire; zero: it is not set
-	timed  bool        // Reads may wait too long
+	due    time.Time   // when the timer calls expire; zero: it is not set
+	timed  bool        // there is a dispatch timeout
 }
 
-// New returns a Solicitor. What is wrong with its configuration is an error of Join.
+// New returns a Solicitor. If cfg is not valid, Join returns the error.
 func New(cfg solicit.Config) *Solicitor {
 	cfg.MaxQueue = cmp.Or(cfg.MaxQueue, mostUsers)
 	s := &Solicitor{began: time.Now(), err: cfg.Check(), timed: cfg.Dispatch != [2]time.Duration{}}
@@ -37,7 +37,7 @@ func New(cfg solicit.Config) *Solicitor {
 	return s
 }
 
-// now is the time, which costs less this way than by time.Now.
+// now returns the time, and costs less than time.Now.
 func (s *Solicitor) now() time.Time { return s.began.Add(time.Since(s.began)) }
 
 // Stats returns the counters of the window.
@@ -47,7 +47,7 @@ func (s *Solicitor) Stats() solicit.Stats {
 	return s.turns.window.Stats()
 }
 
-// Close ends the timer. It fails while there are users.
+// Close stops the timer. It fails while there are users.
 func (s *Solicitor) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,8 +61,8 @@ func (s *Solicitor) Close() error {
 	return nil
 }
 
-// kick makes the streams ask again whose answer has changed. If next is not nil it takes one of
-// them, which the caller will make ask when it holds no lock. mu is held.
+// kick makes the streams whose answer has changed ask again. If next is not nil, kick stores one of
+// them there; the caller makes that one ask when it holds no lock. mu is held.
 func (s *Solicitor) kick(next **place) {
 	kicks := s.turns.kicks
 	for i, p := range kicks {

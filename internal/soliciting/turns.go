@@ -7,8 +7,8 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-// A standing is where the next Read of a User stands. No more than one waits, because Reads start in
-// the order of posting:
+// A standing is the state of the next Read of a User. At most one Read of a User waits, because Reads
+// start in the order of posting:
 //
 //	standing   event                 next standing
 //	idle       ask, room             idle; the answer is Go
@@ -25,25 +25,25 @@ type standing uint8
 
 const (
 	idle    standing = iota
-	waiting          // its entry is in the queue of the window
-	granted          // it has its grant, and the stream has not asked since
-	expired          // it has waited too long, and the stream has not asked since
-	gone             // the queue pair ends: none of its Reads starts any more
+	waiting          // the entry is in the queue of the window
+	granted          // the Read has its grant, and the stream has not asked since
+	expired          // the Read has waited too long, and the stream has not asked since
+	gone             // the queue pair is ending: no Read starts any more
 )
 
-// A place is the part of a User that turns changes.
+// A place is the part of a User that turns modifies.
 type place struct {
 	at    standing
 	entry uint64 // of the window, if waiting or granted
 	since time.Time
 	waits Waits
 
-	// Both make the stream ask again: post at once, start in a goroutine of its own. They do not
+	// Both make the stream ask again: post at once, start in a new goroutine. The fields do not
 	// change.
 	post, start func()
 }
 
-// An ended is a Read whose grant goes back.
+// An ended is a Read whose grant is to be returned.
 type ended struct {
 	entry   uint64
 	outcome solicit.Outcome
@@ -55,8 +55,8 @@ type Waits struct {
 	Time  time.Duration // of all of them
 }
 
-// turns are the places that wait for the window. It is pure: its user holds one lock around each
-// method. After each method it kicks the places whose next answer has become another one.
+// turns holds the places that wait for the window. It is pure: the user of turns holds one lock around
+// each method. After each method, the user kicks the places whose next answer has changed.
 type turns struct {
 	window  *solicit.Window
 	waiting map[uint64]*place // by entry
@@ -64,8 +64,8 @@ type turns struct {
 	overdue []uint64          // memory of expire
 }
 
-// ask answers for the next Read of p, with n octets. With Go it returns the grant, which release
-// gives back.
+// ask decides about the next Read of p, of n octets. With Go it returns the grant, which the caller
+// passes to release later.
 func (t *turns) ask(now time.Time, p *place, c solicit.Class, n uint64) (rdmap.Admission, uint64) {
 	switch p.at {
 	case granted:
@@ -91,8 +91,8 @@ func (t *turns) ask(now time.Time, p *place, c solicit.Class, n uint64) (rdmap.A
 	return rdmap.Wait, 0
 }
 
-// grant grants what fits now. It reports whether that includes the entry that was enqueued last,
-// which is in no place yet.
+// grant grants the entries that fit now. It reports whether that includes last, the entry that was just
+// enqueued, which is in no place yet.
 func (t *turns) grant(now time.Time, last uint64) (got bool) {
 	for last != 0 && !got || len(t.waiting) > 0 {
 		g, ok := t.window.Next(now)
@@ -108,7 +108,7 @@ func (t *turns) grant(now time.Time, last uint64) (got bool) {
 	return got
 }
 
-// served ends the wait of the place whose entry this is.
+// served ends the wait of the place with this entry.
 func (t *turns) served(now time.Time, entry uint64, at standing) {
 	p := t.waiting[entry]
 	delete(t.waiting, entry)
@@ -117,7 +117,7 @@ func (t *turns) served(now time.Time, entry uint64, at standing) {
 	t.kicks = append(t.kicks, p)
 }
 
-// release gives back grants. What waits gets them.
+// release returns grants, and grants the entries that fit then.
 func (t *turns) release(now time.Time, back []ended) {
 	for i := range back {
 		t.window.Release(now, back[i].entry, back[i].outcome)
@@ -125,7 +125,7 @@ func (t *turns) release(now time.Time, back []ended) {
 	t.grant(now, 0)
 }
 
-// leave takes p out of the queue. The place behind it gets its turn.
+// leave removes p from the queue, and grants the entries that fit then.
 func (t *turns) leave(now time.Time, p *place) {
 	switch p.at {
 	case waiting:
@@ -140,7 +140,7 @@ func (t *turns) leave(now time.Time, p *place) {
 	t.grant(now, 0)
 }
 
-// expire ends the waits that last too long. Those behind them may get their turn.
+// expire ends the waits that last too long, and grants the entries that fit then.
 func (t *turns) expire(now time.Time) {
 	t.overdue = t.window.Expire(now, t.overdue[:0])
 	for _, entry := range t.overdue {

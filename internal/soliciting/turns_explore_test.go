@@ -13,7 +13,7 @@ import (
 )
 
 // A turnsWorld is turns, and the queue pairs that use them. Whatever may happen to a queue pair is one
-// step, and steps come in any order: those that no lock holds together.
+// step, and steps come in any order, except within what one lock protects.
 type turnsWorld struct {
 	start *turnsStart
 	turns turns
@@ -30,11 +30,11 @@ type modelQP struct {
 	place    place
 	next     int      // of its Reads
 	outcome  []string // of those that have started or were skipped
-	inFlight []uint64 // grants, the oldest first
-	began    int      // to wait: a number that only grows
+	inFlight []uint64 // grants, oldest first
+	began    int      // how many waits have begun
 	due      bool     // its stream is about to ask
 	kicked   bool     // a goroutine is about to make its stream ask
-	failed   bool     // it ends, and has left the queue
+	failed   bool     // it is ending, and has left the queue
 	ended    bool     // all its Reads are completed
 }
 
@@ -96,7 +96,7 @@ func (w *turnsWorld) steps() (can []int) {
 	return can
 }
 
-// step makes a step, and kicks whatever has to be.
+// step takes a step, and kicks the places that must be kicked.
 func (w *turnsWorld) step(s int) {
 	w.happens(s)
 	for _, p := range w.turns.kicks {
@@ -166,7 +166,7 @@ func (w *turnsWorld) ask(i int, q *modelQP) {
 	q.began = 0
 }
 
-// state names all that the world can tell apart.
+// state identifies everything in which worlds can differ.
 func (w *turnsWorld) state() string {
 	s := fmt.Sprint(w.ticks, w.fails, w.turns.window.Stats().Granted)
 	for _, q := range w.qps {
@@ -178,7 +178,7 @@ func (w *turnsWorld) state() string {
 	return s + fmt.Sprint(w.order())
 }
 
-// order is the order in which the places wait.
+// order returns the order in which the places wait.
 func (w *turnsWorld) order() (qps []int) {
 	for i, q := range w.qps {
 		if q.place.at == waiting {
@@ -189,7 +189,7 @@ func (w *turnsWorld) order() (qps []int) {
 	return qps
 }
 
-// check tells what is wrong with the state.
+// check returns what is wrong with the state.
 func (w *turnsWorld) check(can []int) string {
 	stats := w.turns.window.Stats()
 	var held int64
@@ -230,7 +230,7 @@ func (w *turnsWorld) check(can []int) string {
 	return ""
 }
 
-// started is the index of the Read that was started n-th from the end.
+// started returns the index of the Read that was started n-th from the end.
 func (w *turnsWorld) started(i, n int) int {
 	q := w.qps[i]
 	for k := len(q.outcome) - 1; ; k-- {
@@ -242,7 +242,7 @@ func (w *turnsWorld) started(i, n int) int {
 	}
 }
 
-// stuck tells of a Read that does not start, where nothing more happens by itself.
+// stuck reports a Read that does not start although nothing more will happen.
 func (w *turnsWorld) stuck(can []int) string {
 	for _, s := range can {
 		if s < stepFail || s >= stepEnd && s < stepTick || s == stepTimer {
@@ -260,8 +260,8 @@ func (w *turnsWorld) stuck(can []int) string {
 	return ""
 }
 
-// explore visits each state that can be reached, nearest first, and checks it. It returns how many
-// there are, and how many Reads expired at most.
+// explore visits each reachable state, nearest first, and checks it. It returns the number of states, and the
+// greatest number of Reads that expired.
 func (s *turnsStart) explore(t *testing.T) (states, skips int) {
 	seen := map[string]bool{s.world().state(): true}
 	for todo := [][]int{nil}; len(todo) > 0; todo = todo[1:] {
@@ -288,9 +288,8 @@ func (s *turnsStart) explore(t *testing.T) (states, skips int) {
 	return len(seen), skips
 }
 
-// TestSOL_21_EveryOrderOfEvents: a queue pair is granted, waits, ends, or is kicked, in each order
-// that there is. No grant is lost or given back twice, and as long as there is room no Read is left
-// waiting.
+// TestSOL_21_EveryOrderOfEvents: a queue pair is granted, waits, ends, or is kicked, in every possible
+// order. No grant is lost or returned twice, and while there is room no Read is left waiting.
 func TestSOL_21_EveryOrderOfEvents(t *testing.T) {
 	const l, b = solicit.Latency, solicit.Bulk
 	for what, s := range map[string]*turnsStart{

@@ -11,23 +11,23 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A User is the part of one queue pair in a Solicitor. nil is the part of one that has none.
+// A User is the share of one queue pair in a Solicitor. A queue pair without a Solicitor has a nil
+// User.
 type User struct {
 	s     *Solicitor
-	limit error // that a Read which is too long matches
+	limit error // matched by the error of a Read that is too long
 	place place // guarded by s.mu
 
-	next *place // to be kicked; the receiving goroutine's
+	next *place // to be kicked; owned by the receiving goroutine
 
 	// Guarded by the lock of the stream.
-	now      time.Time // when admit was called last
+	now      time.Time // of the last call of admit, except for the later Reads of a run
 	back     []ended   // Reads that have completed in this series
-	answered bool      // in BatchDone: by the receiving goroutine
+	answered bool      // the receiving goroutine completes them, and calls Kick afterwards
 }
 
-// Join adds a user. Both functions make its stream look for something to send: post at once, for
-// a caller without locks, and start in a goroutine of its own. The error of a Read that is too long
-// matches limit.
+// Join adds a user. Both functions make its stream look for data to send: post at once, for a caller
+// without locks, and start in a new goroutine. The error of a Read that is too long matches limit.
 func (s *Solicitor) Join(post, start func(), limit error) (*User, error) {
 	if s == nil {
 		return nil, errors.New("iwarp: the Solicitor was not made by NewSolicitor")
@@ -44,7 +44,7 @@ func (s *Solicitor) Join(post, start func(), limit error) (*User, error) {
 	return &User{s: s, limit: limit, place: place{post: post, start: start}}, nil
 }
 
-// Configure makes the stream of c ask for its Reads, and give back their grants.
+// Configure makes the stream of c ask before each Read, and return the grants.
 func (u *User) Configure(c *rdmap.Config) {
 	if u == nil {
 		return
@@ -53,7 +53,7 @@ func (u *User) Configure(c *rdmap.Config) {
 	c.Events = events{c.Events, u}
 }
 
-// admit answers for the Read r.
+// admit decides about the Read r.
 func (u *User) admit(r *rdmap.Request) rdmap.Admission {
 	s := u.s
 	s.mu.Lock()
@@ -70,13 +70,13 @@ func (u *User) admit(r *rdmap.Request) rdmap.Admission {
 	return answer
 }
 
-// events are those of a queue pair whose Reads have grants.
+// events are the events of a queue pair whose Reads have grants.
 type events struct {
 	rdmap.Events
 	user *User
 }
 
-// Complete collects the grant of r, so that the lock is taken, and the clock read, once for a series.
+// Complete collects the grant of r, so that the lock is taken and the clock is read once per series.
 func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code) {
 	if r.Grant != 0 {
 		e.user.back = append(e.user.back, ended{r.Grant, outcome(st)})
@@ -85,7 +85,7 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 	e.Events.Complete(r, st, code)
 }
 
-// outcome is what the end of a Read says of the way to the peer.
+// outcome returns what the end of a Read says about the path to the peer.
 func outcome(st rdmap.Status) solicit.Outcome {
 	if st == rdmap.StatusSuccess {
 		return solicit.OK
@@ -93,7 +93,7 @@ func outcome(st rdmap.Status) solicit.Outcome {
 	return solicit.Failed
 }
 
-// Completed gives the grants back, before the completions are in the CQ.
+// Completed returns the grants, before the completions are in the CQ.
 func (e events) Completed() {
 	if u := e.user; len(u.back) > 0 {
 		u.release()
@@ -114,8 +114,8 @@ func (u *User) release() {
 	}
 }
 
-// Kick makes the stream send that has got window of Reads which have completed just now. The
-// receiving goroutine calls it after BatchDone, with no lock held. So that stream need not wait
+// Kick makes a stream send whose Read was granted the octets of Reads that have just completed. The
+// receiving goroutine calls Kick after BatchDone, with no lock held, so that the stream need not wait
 // for another goroutine.
 func (u *User) Kick() {
 	if u == nil || u.next == nil {
@@ -126,8 +126,8 @@ func (u *User) Kick() {
 	p.post()
 }
 
-// Leave says that the queue pair ends: no Read of it starts any more, and it waits for no window.
-// Grants of Reads that have started come back as they complete.
+// Leave notes that the queue pair is ending: no Read of it starts or waits any more. Grants of Reads
+// that have started return as the Reads complete.
 func (u *User) Leave() {
 	if u == nil {
 		return
@@ -150,7 +150,8 @@ func (u *User) Close() {
 	s.users--
 }
 
-// Waits counts the Reads that have waited. Those that wait now have only begun to.
+// Waits returns the number of Reads that have waited, including a Read that waits now, and the time of
+// the waits that have ended.
 func (u *User) Waits() Waits {
 	if u == nil {
 		return Waits{}
@@ -161,7 +162,7 @@ func (u *User) Waits() Waits {
 	return u.place.waits
 }
 
-// Fill checks a Read of n octets that is posted, and puts its class into r.
+// Fill checks a Read of n octets that is being posted, and stores its class in r.
 func (u *User) Fill(r *rdmap.Request, c solicit.Class, n uint64) error {
 	switch {
 	case u == nil:
@@ -188,8 +189,8 @@ const (
 	batchLen = 64       // Reads
 )
 
-// Pieces is how many of the n octets of a transfer one Read asks for, and how many Reads are posted
-// together. Without a Solicitor it is one Read for all of them.
+// Pieces returns how many of the n octets of a transfer one Read requests, and how many Reads are
+// posted together. Without a Solicitor, one Read requests all of them.
 func (u *User) Pieces(n int) (octets, reads int) {
 	if u == nil {
 		return n, 1

@@ -16,7 +16,7 @@ import (
 
 var errLimit = errors.New("limit")
 
-// A stream is a user of a Solicitor, and what its stream would do.
+// A stream is a user of a Solicitor, and acts like its stream.
 type stream struct {
 	testing.TB
 	user   *User
@@ -46,7 +46,7 @@ func (x *stream) Completed()                 { x.series++ }
 func (x *stream) Terminated(rdmap.Terminate) {}
 func (x *stream) Kick()                      {}
 
-// read is a Read of n octets.
+// read returns a Read of n octets.
 func (x *stream) read(c solicit.Class, n uint64) *rdmap.Request {
 	x.Helper()
 	r := &rdmap.Request{Kind: rdmap.KindRead, Len: n}
@@ -138,7 +138,7 @@ func TestSOL_22_JoinAndClose(t *testing.T) {
 	require.Zero(t, none.Waits())
 }
 
-// TestSOL_22_EveryQueuePairMayWait: solicit has a bound for its queues, which a Solicitor does not need.
+// TestSOL_22_EveryQueuePairMayWait: solicit bounds its queues, but a Solicitor does not need that bound.
 func TestSOL_22_EveryQueuePairMayWait(t *testing.T) {
 	s := New(solicit.Config{Fixed: 100})
 	x := joins(t, s)
@@ -197,8 +197,8 @@ func TestSOL_20_TimerEndsWaits(t *testing.T) {
 	})
 }
 
-// TestSOL_21_ANewCallerDoesNotOvertake: when there is room for the place at the head of the queue,
-// it is for that place, whichever stream asks next.
+// TestSOL_21_ANewCallerDoesNotOvertake: if there is room for the place at the head of the queue, that place
+// gets it, whichever stream asks next.
 func TestSOL_21_ANewCallerDoesNotOvertake(t *testing.T) {
 	s := New(solicit.Config{Fixed: 100})
 	a, b, c := joins(t, s), joins(t, s), joins(t, s)
@@ -213,7 +213,7 @@ func TestSOL_21_ANewCallerDoesNotOvertake(t *testing.T) {
 	require.Equal(t, rdmap.Wait, b.config.Admit(second), "no Read of a queue pair that ends starts")
 }
 
-// TestSOL_22_ReceivingGoroutineKicks: one stream, that which has got what its own Reads have given back.
+// TestSOL_22_ReceivingGoroutineKicks: one stream, the one that got the octets returned by its own Reads.
 func TestSOL_22_ReceivingGoroutineKicks(t *testing.T) {
 	s := New(solicit.Config{Fixed: 200})
 	a, b, c := joins(t, s), joins(t, s), joins(t, s)
@@ -248,7 +248,7 @@ func TestSOL_22_ReceivingGoroutineKicks(t *testing.T) {
 	require.Zero(t, a.posts.Load()+a.kicks.Load())
 }
 
-// TestSOL_22_ALargeReadMakesRoom: the window is as large as what waits needs, which lets others start that
+// TestSOL_22_ALargeReadMakesRoom: the window is as large as the largest waiting Read needs, which lets Reads start that
 // wait in front of it.
 func TestSOL_22_ALargeReadMakesRoom(t *testing.T) {
 	s := New(solicit.Config{Min: 128, Start: 128, Max: 1024})

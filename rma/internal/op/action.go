@@ -2,56 +2,56 @@ package op
 
 import "time"
 
-// A Do is what the caller does.
+// A Do is what the caller of a machine is to do.
 type Do uint8
 
-// What both machines ask for.
+// The actions of both machines.
 const (
 	// Enqueue asks the window of this side for N octets of Class. The caller then calls Granted,
 	// Expired or Refused, once.
 	Enqueue Do = iota
-	// Cancel takes the operation out of the queue of the window. If it was granted meanwhile the
+	// Cancel removes the operation from the queue of the window. If it was granted meanwhile, the
 	// caller calls Granted nevertheless, and gets a Release.
 	Cancel
-	// Hold says that the operation has timed out, and its grant counts until Release.
+	// Hold notes that the operation has timed out, and that its grant counts until Release.
 	Hold
-	// Release gives the grant back, with Refund. It comes once for each call of Granted.
+	// Release returns the grant, with Refund. It comes once for each call of Granted.
 	Release
 	// Revoke makes the STag of the operation invalid. A sink with memory of its own stays valid until the message that
-	// names it was sent, and for the time Linger after that. When the STag is invalid, and nothing is placed or
-	// read through it any more, and all messages that came before were given to Receive, the caller
-	// calls Revoked, once. A source that the server reads has no STag of its own: the caller calls Pulled first if that
-	// has completed.
+	// names it was sent, and for the time Linger after that. The caller calls Revoked, once, when the STag is invalid,
+	// nothing is placed or read through it any more, and all messages that came before were passed to
+	// Receive. A source that the server reads has no STag of its own: if its RDMA Read has completed, the caller calls
+	// Pulled first.
 	Revoke
 	// OpenData opens the blob in the sink of the operation, which is dead, in place; at the
-	// client it copies what was in it to the buffer of the caller. In suite 0 there is only that
+	// client it also copies the contents to the caller's buffer. In suite 0 there is only that
 	// copy. The caller then calls Opened, once.
 	OpenData
 	// SendStatus sends a STATUS with Outcome and Reason. With Invalidate it invalidates the STag that
 	// the peer has named. Record is NoRecord if there is none.
 	SendStatus
-	// Free says that nothing of the operation is left, so its memory may be used again.
+	// Free notes that nothing of the operation is left, so its memory may be used again.
 	Free
 	// End ends the connection for Why. The caller calls Lost when it is gone.
 	End
 )
 
-// What a Client asks for.
+// The actions of a Client.
 const (
 	// SendRequest enables the sink of a read, or the source of a write that has one, and sends the
 	// request. If there is no memory for that source the caller calls Unsent instead.
 	SendRequest Do = 32 + iota
 	// Seal seals the buffer of a write, with the salt of the PULL. The caller then calls Sealed, or Unsent if
-	// there is no memory for the blob, once. In suite 0 nothing is to be sealed.
+	// there is no memory for the blob, once. In suite 0 the blob is a plain copy.
 	Seal
 	// SendData writes the blob to the sink of the PULL, and sends DATA, which invalidates it.
 	SendData
-	// Complete tells the application Outcome, Reason and RetryAfter. The slot of Op is free.
-	// With Gone an Outcome of Timeout came about because the connection is gone.
+	// Complete reports Outcome, Reason and RetryAfter to the application. The slot of Op is free.
+	// With Gone, the Outcome is Timeout because the connection is gone.
 	Complete
 )
 
-// What a Server asks for.
+// The actions of a Server.
 const (
 	// Serve makes the answer to a request: it seals octets of the region for a Read, asks whether
 	// the client may Open, or does the Rekey. The caller then calls Served, once.
@@ -60,11 +60,11 @@ const (
 	// OPEN_REP; REKEY_DONE; or WRITE_DONE, which invalidates the source if there is one.
 	SendAnswer
 	// SendPull makes a fresh salt, enables a sink and sends PULL. With Source it sends a PULL that
-	// names no sink, and right behind it an RDMA Read of the source; the caller calls Pulled when
-	// that has completed.
+	// names no sink, directly followed by an RDMA Read of the source; the caller calls Pulled when
+	// the RDMA Read has completed.
 	SendPull
-	// Copy copies what was opened, or read from the source, to the region, under its lock: only if
-	// the clock, which it reads there, shows less than Before. The caller then calls Copied, once.
+	// Copy copies the octets that were opened, or read from the source, to the region, under its lock, but
+	// only if the clock, read under the lock, shows less than Before. The caller then calls Copied, once.
 	Copy
 	// Audit records Why for the operation. Record is NoRecord if there is none.
 	Audit
@@ -73,7 +73,7 @@ const (
 // NoRecord is the record of an action for an operation that has none.
 const NoRecord = -1
 
-// An Action is something that the caller does. Which fields are set depends on Do.
+// An Action is something that the caller is to do. Do determines which fields are set.
 type Action struct {
 	Do     Do
 	Op     ID
@@ -105,11 +105,11 @@ const (
 	NotFirst Why = 1 + iota
 	// NoHello: the HELLO of the peer did not come in time.
 	NoHello
-	// Unexpected: a message that has no operation, or not in its state.
+	// Unexpected: a message for no operation, or for one that is not in a state for it.
 	Unexpected
 	// Contradiction: a message that contradicts its operation, in a length, salt or STag.
 	Contradiction
-	// OverCredit: more requests unanswered than the credits.
+	// OverCredit: more unanswered requests than credits.
 	OverCredit
 	// OverMaxOp: a request for more octets than agreed.
 	OverMaxOp

@@ -85,7 +85,7 @@ func TestRMA_2_OperationIDs(t *testing.T) {
 	require.EqualValues(t, 1, NewID(0, 1<<48|1), "a sequence number does not get into the slot")
 }
 
-// TestRMA_26_ClockDoesNotGoBackwards: callers read it before they take the lock.
+// TestRMA_26_ClockDoesNotGoBackwards: callers read the clock before they take the lock.
 func TestRMA_26_ClockDoesNotGoBackwards(t *testing.T) {
 	c := newClock(epoch)
 	require.Equal(t, 5*ms, c.at(epoch.Add(5*ms)))

@@ -7,9 +7,9 @@ import (
 
 // A Client is the state machine of the operations that one side of a connection issues.
 //
-// An operation has a slot from Post to Complete, and a record while it has one of the credits that
+// An operation has a slot from Post to Complete, and a record while it holds one of the credits that
 // the server gives. Without a credit it waits in its slot, in the order of Post. The slot is free
-// again once the outcome was told; the record is not, as long as anything may still come for it.
+// again once the outcome was reported; the record only when nothing can arrive for it any more.
 //
 //	state      timer     event            next state and actions
 //	unused               Post, a read     window, Enqueue
@@ -67,15 +67,15 @@ import (
 //	                     other answers,
 //	                     Lost             unused
 //
-// Release and Hold are for reads alone: other operations have no grant. Each way to unused has Free
-// besides, and gives the credit to the operation that waits first. A message that is not in the
-// table ends the connection, but for a STATUS or WRITE_DONE that comes when Timeout was told.
+// Release and Hold are for reads only: other operations have no grant. Each transition to unused also
+// has Free, and passes the credit to the first operation that waits. A message that is not in the
+// table ends the connection, except a STATUS or WRITE_DONE that comes after Timeout was reported.
 //
-// A late operation keeps its credit until the answer comes, for so long the server counts it. After a
-// PULL the credit returns with the Timeout: the server has given up before.
+// A late operation keeps its credit until the answer comes, because the server counts it until then.
+// After a PULL the credit returns with the Timeout: the server has given up before.
 //
-// After End or Ended messages are not received any more, so a PULL may have come that nothing tells of. The
-// server may have begun to read a source then, but no later than it lost the connection.
+// After End or Ended, messages are not received any more, so a PULL may have come unnoticed. Then the server
+// may have begun to read a source, but not after it lost the connection.
 type Client struct {
 	cfg     ClientConfig
 	clock   clock
@@ -89,7 +89,7 @@ type Client struct {
 	stats   ClientStats
 }
 
-// ClientConfig has the values that the two sides have agreed on. The caller has checked them.
+// ClientConfig holds the values that the two sides have agreed on. The caller has checked them.
 type ClientConfig struct {
 	Slots     int // 1 to 65536
 	Credits   int // requests that the server allows to be unanswered
@@ -105,17 +105,17 @@ type ClientConfig struct {
 // ClientStats are counters.
 type ClientStats struct {
 	Outcomes  [Outcomes]uint64 // operations that have ended
-	Late      uint64           // answers that came when the outcome had been told
-	LatePulls uint64           // of those, PULLs that were refused
+	Late      uint64           // answers that came after the outcome was reported
+	LatePulls uint64           // late answers that were PULLs, and were refused
 }
 
-// A phase is how much of the connection still works.
+// A phase is the phase in the life of the connection.
 type phase uint8
 
 const (
 	phaseOpen    phase = iota
 	phaseClosing       // no more operations are started
-	phaseEnded         // End was returned, or Ended called: messages mean nothing any more
+	phaseEnded         // End was returned, or Ended called: messages are ignored
 	phaseLost
 )
 
@@ -131,14 +131,14 @@ type Command struct {
 	Source bool
 }
 
-// What Post refuses.
+// Errors of Post.
 var (
 	ErrNoSlot    = errors.New("rma: no slot")
 	ErrExhausted = errors.New("rma: no operation IDs left")
 	ErrClosed    = errors.New("rma: closed")
 )
 
-// A slot is an operation from Post to Complete. One that is free has no ID.
+// A slot holds an operation from Post to Complete. A free slot has no ID.
 type slot struct {
 	id         ID
 	cmd        Command
@@ -167,17 +167,17 @@ func NewClient(cfg ClientConfig, now time.Time) *Client {
 // Stats returns the counters.
 func (c *Client) Stats() ClientStats { return c.stats }
 
-// Deadline is when Tick has work next, or earlier. It reports false if there is no timer.
+// Deadline returns when Tick has work next, or an earlier time. It reports false if there is no timer.
 func (c *Client) Deadline() (time.Time, bool) { return c.clock.deadline() }
 
-// Idle reports whether nothing is left: no slot is used, no grant is out, no sink may be hit. After
-// Lost that comes by itself; before, a server that does not answer may keep it away.
+// Idle reports whether nothing is left: no slot is in use, no grant is held, no sink is valid. After
+// Lost this state is always reached; before that, a server that does not answer may prevent it.
 func (c *Client) Idle() bool {
 	return len(c.free) == len(c.slots) && len(c.unused) == len(c.ops)
 }
 
-// Post starts an operation, and returns its ID. It never waits. The errors are ErrNoSlot,
-// ErrExhausted, after which only another connection helps, and ErrClosed.
+// Post starts an operation, and returns its ID. It never waits. The errors are ErrNoSlot, ErrClosed,
+// and ErrExhausted, after which only a new connection helps.
 func (c *Client) Post(dst []Action, now time.Time, cmd Command) ([]Action, ID, error) {
 	c.clock.at(now)
 	switch {
@@ -197,7 +197,7 @@ func (c *Client) Post(dst []Action, now time.Time, cmd Command) ([]Action, ID, e
 	return c.start(dst), s.id, nil
 }
 
-// start gives the credits that are left to the operations that wait.
+// start gives the remaining credits to the operations that wait.
 func (c *Client) start(dst []Action) []Action {
 	for c.waiting.head != none && len(c.unused) > 0 {
 		n := c.waiting.head
@@ -220,7 +220,7 @@ func (c *Client) start(dst []Action) []Action {
 	return dst
 }
 
-// send sends the request of an operation that has all it needs.
+// send sends the request of an operation that has everything it needs.
 func (c *Client) send(dst []Action, i int32) []Action {
 	o := &c.ops[i]
 	o.state = opSent
@@ -235,7 +235,7 @@ func (c *Client) send(dst []Action, i int32) []Action {
 	return append(dst, c.action(SendRequest, i))
 }
 
-// Granted says that the window has granted what Enqueue has asked for.
+// Granted tells the Client that the window has granted an Enqueue.
 func (c *Client) Granted(dst []Action, now time.Time, id ID) []Action {
 	c.clock.at(now)
 	i, ok := c.find(id)
@@ -245,7 +245,7 @@ func (c *Client) Granted(dst []Action, now time.Time, id ID) []Action {
 	return c.send(dst, i)
 }
 
-// Expired says that the operation has waited too long for the window.
+// Expired tells the Client that the operation has waited too long for the window.
 func (c *Client) Expired(dst []Action, now time.Time, id ID) []Action {
 	c.clock.at(now)
 	i, ok := c.find(id)
@@ -255,11 +255,11 @@ func (c *Client) Expired(dst []Action, now time.Time, id ID) []Action {
 	return c.retire(c.complete(dst, id, result{outcome: DispatchTimeout}), i)
 }
 
-// Refused says that the window does not take the operation, or that there is no memory for its
-// sink. If it was granted, the caller has given that back itself.
+// Refused tells the Client that the window does not accept the operation, or that there is no memory
+// for its sink. If it was granted, the caller has already returned the grant.
 func (c *Client) Refused(dst []Action, now time.Time, id ID) []Action { return c.Expired(dst, now, id) }
 
-// Sealed says that the blob of a write is ready.
+// Sealed tells the Client that the blob of a write is ready.
 func (c *Client) Sealed(dst []Action, now time.Time, id ID) []Action {
 	dst = c.Tick(dst, now)
 	i, ok := c.find(id)
@@ -277,8 +277,8 @@ func (c *Client) Sealed(dst []Action, now time.Time, id ID) []Action {
 	}
 }
 
-// Unsent says that there is no memory for what SendRequest or Seal has asked for, so that nothing of it was sent. A read does
-// not need it: the caller makes its sink before the request is granted.
+// Unsent tells the Client that there was no memory for a SendRequest or Seal, so that request or blob was not sent. Reads
+// do not need it, because the caller makes their sinks before they are granted.
 func (c *Client) Unsent(dst []Action, now time.Time, id ID) []Action {
 	dst = c.Tick(dst, now)
 	i, ok := c.find(id)
@@ -300,7 +300,7 @@ func (c *Client) Unsent(dst []Action, now time.Time, id ID) []Action {
 	return c.retire(c.complete(dst, id, r), i)
 }
 
-// Opened says whether the blob of a read was good.
+// Opened tells the Client whether the blob of a read was good.
 func (c *Client) Opened(dst []Action, now time.Time, id ID, good bool) []Action {
 	c.clock.at(now)
 	i, ok := c.find(id)
@@ -315,7 +315,7 @@ func (c *Client) Opened(dst []Action, now time.Time, id ID, good bool) []Action 
 	return c.retire(c.complete(dst, id, result{}), i)
 }
 
-// Revoked says that what Revoke has asked for is done.
+// Revoked tells the Client that a Revoke is done.
 func (c *Client) Revoked(dst []Action, now time.Time, id ID) []Action {
 	c.clock.at(now)
 	i, ok := c.find(id)

@@ -2,7 +2,7 @@ package op
 
 import "time"
 
-// Receive takes a message whose Role is ClientRole.
+// Receive handles a message whose Role is ClientRole.
 func (c *Client) Receive(dst []Action, now time.Time, m *Message) []Action {
 	c.clock.at(now)
 	if c.phase >= phaseEnded {
@@ -33,8 +33,8 @@ func (c *Client) Receive(dst []Action, now time.Time, m *Message) []Action {
 	}
 }
 
-// unknown handles a message for no operation that has a record. A write that has timed out after its
-// PULL has none.
+// unknown handles a message for an operation without a record, such as a write that has timed out after
+// its PULL.
 func (c *Client) unknown(dst []Action, m *Message) []Action {
 	was := int(m.Op.Slot()) < len(c.slots) && m.Op.Sequence() != 0 && m.Op.Sequence() <= c.last && c.slots[m.Op.Slot()].id != m.Op
 	if was && m.Invalidated != OtherRole && (m.Type == TypeWriteDone || m.Type == TypeStatus) {
@@ -77,8 +77,8 @@ func (c *Client) answered(dst []Action, m *Message, i int32) []Action {
 	return c.retire(c.complete(dst, o.id, result{}), i)
 }
 
-// pull: the server asks for the octets of a write. The client gives up a guard after the server,
-// whose time began before the message came.
+// pull: the server requests the octets of a write. The client gives up later than the server, by the
+// guard: the server's timer began before the message came.
 func (c *Client) pull(dst []Action, m *Message, i int32) []Action {
 	o := &c.ops[i]
 	if m.Source != o.cmd.Source {
@@ -142,7 +142,7 @@ func (c *Client) status(dst []Action, m *Message, i int32) []Action {
 	}
 }
 
-// tooLate handles an answer that comes when the outcome was told. It returns the credit.
+// tooLate handles an answer that comes after the outcome was reported. It returns the credit.
 func (c *Client) tooLate(dst []Action, m *Message, i int32) []Action {
 	o := &c.ops[i]
 	switch o.state {

@@ -122,7 +122,7 @@ func TestRMA_18_PullStartsTheTimerAnew(t *testing.T) {
 	c.want("SendData", c.Sealed(nil, c.now, id))
 	c.waits(70*ms, "Complete(3, 0), Free")
 
-	// The guard is never less than what the rates of clocks need.
+	// The guard is never less than the rates of the clocks require.
 	id = c.sent(putCmd)
 	m := pull(id)
 	m.Timeout = 30 * time.Second
@@ -167,7 +167,7 @@ func TestRMA_21_LossBeforeDataIsToldAtOnce(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 }
 
-// TestRMA_21_37_UnheardPull: after End the client hears nothing, and the server may read the source.
+// TestRMA_21_37_UnheardPull: after End the client receives nothing, and the server may read the source.
 func TestRMA_21_37_UnheardPull(t *testing.T) {
 	c := newClient(t, nil)
 	c.sent(sourceCmd)
@@ -207,7 +207,7 @@ func TestWriteWithoutMemoryFailsAlone(t *testing.T) {
 	require.True(t, c.Idle())
 	c.want("", c.Unsent(nil, c.now, id))
 
-	id = c.sent(putCmd) // the server was quicker
+	id = c.sent(putCmd) // the server was faster
 	c.hears(pull(id), "Seal")
 	c.hears(status(id, NACK, Closing, NoRole), "")
 	c.want("Complete(2, 4), Free", c.Unsent(nil, c.now, id))
@@ -244,7 +244,7 @@ func TestRMA_24_LingerEndsInARevoke(t *testing.T) {
 	c.hears(readDone(next), "OpenData")
 }
 
-// TestRMA_24_AnswerDuringTheRevoke: it has invalidated the sink before.
+// TestRMA_24_AnswerDuringTheRevoke: the answer has invalidated the sink first.
 func TestRMA_24_AnswerDuringTheRevoke(t *testing.T) {
 	c := newClient(t, nil)
 	id := c.sent(getCmd)
@@ -299,7 +299,7 @@ func TestRMA_27_28_Outcomes(t *testing.T) {
 	c.want("Release(Failed), Complete(1, 3), Free", c.Opened(nil, c.now, id, false))
 }
 
-// TestRMA_28_StatusEndsAWriteThatIsSealed: when its buffer is not read any more.
+// TestRMA_28_StatusEndsAWriteThatIsSealed: once its buffer is not read any more.
 func TestRMA_28_StatusEndsAWriteThatIsSealed(t *testing.T) {
 	c := newClient(t, nil)
 	id := c.sent(putCmd)
@@ -313,7 +313,7 @@ func TestRMA_28_StatusEndsAWriteThatIsSealed(t *testing.T) {
 	c.hears(status(id, RemoteAuth, BadData, NoRole), "Complete(1, 3), Free")
 }
 
-// TestClientHearsOfWhatIsGone: what was asked of others may be done behind the end of the operation, and has no effect then.
+// TestClientHearsOfWhatIsGone: results that the caller reports after the end of the operation have no effect.
 func TestClientHearsOfWhatIsGone(t *testing.T) {
 	c := newClient(t, nil)
 	id := c.sent(putCmd)
@@ -371,8 +371,8 @@ func TestRMA_33_RekeyTakesOneRoundTrip(t *testing.T) {
 	s.want("SendStatus(7, 0), Free", s.Served(nil, s.now, 2, Verdict{Outcome: Conflict}))
 }
 
-// TestRMA_37_PullIsFoundBeforeATimeoutIsDeclared: the source is invalid then, and what came before
-// was received.
+// TestRMA_37_PullIsFoundBeforeATimeoutIsDeclared: the source is invalid then, and earlier messages
+// were received.
 func TestRMA_37_PullIsFoundBeforeATimeoutIsDeclared(t *testing.T) {
 	c := newClient(t, nil)
 	id := c.sent(sourceCmd)

@@ -2,14 +2,14 @@ package op
 
 import "time"
 
-// Tick lets the timers run out whose time is over. Call it at Deadline, after the messages that
-// have come until then were given to Receive.
+// Tick lets the timers run out that are due. Call it at Deadline, after the messages that have come
+// until then were passed to Receive.
 func (c *Client) Tick(dst []Action, now time.Time) []Action {
 	t := c.clock.at(now)
 	if t < c.clock.next {
 		return dst
 	}
-	// What starts a timer meanwhile lowers it again.
+	// Timers that are started below lower it again.
 	c.clock.next = never
 	for n := c.waiting.head; n != none; {
 		s := &c.slots[n]
@@ -85,14 +85,14 @@ func (c *Client) unanswered(dst []Action, i int32) []Action {
 	return dst
 }
 
-// giveUp revokes the sink of a read. Its octets are not waited for any longer: until the sink is invalid they
-// may come, but that may take as long as the request is on its way.
+// giveUp revokes the sink of a read, and releases the grant. The octets may still come until the sink is invalid, but
+// that may take as long as the request is in flight, so the grant does not wait for it.
 func (c *Client) giveUp(dst []Action, i int32) []Action {
 	c.ops[i].state = opRevoking
 	return c.release(c.revoke(dst, i), i, RefundTimeout)
 }
 
-// Close ends the operations that have not sent anything, with Closed. Those that have go on.
+// Close ends the operations that have not sent anything, with Closed. The others continue.
 func (c *Client) Close(dst []Action, now time.Time) []Action {
 	c.clock.at(now)
 	if c.phase == phaseOpen {
@@ -117,13 +117,13 @@ func (c *Client) drop(dst []Action) []Action {
 	return dst
 }
 
-// Ended says that the caller ends the connection for a reason of its own, or of the Server of this side: from
-// now on no message is given to Receive.
+// Ended tells the Client that the caller ends the connection for a reason of its own, or of the Server of this side:
+// from now on no message is passed to Receive.
 func (c *Client) Ended() { c.phase = max(c.phase, phaseEnded) }
 
-// Lost says that the connection is gone: nothing is placed or read through an STag any more, and
-// all messages that came before were given to Receive, but for those after Ended. Revoked is still called for
-// each Revoke.
+// Lost tells the Client that the connection is gone: nothing is placed or read through an STag any more, and all
+// messages that came before were passed to Receive, except those after Ended. Revoked is still called for each
+// Revoke.
 func (c *Client) Lost(dst []Action, now time.Time) []Action {
 	c.clock.at(now)
 	unheard := c.phase == phaseEnded
@@ -138,15 +138,15 @@ func (c *Client) Lost(dst []Action, now time.Time) []Action {
 	return dst
 }
 
-// waitForServer waits as long as a server may take that has pulled a source until now.
+// waitForServer waits as long as a server may take that has pulled a source by now.
 func (c *Client) waitForServer(dst []Action, i int32) []Action {
 	o := &c.ops[i]
 	o.state, o.due = opLost, c.clock.timer(c.doneTimeout(c.cfg.PullTimeout))
 	return dst
 }
 
-// loseOne handles the loss of the connection for one operation. If messages went unheard a PULL may be
-// among them.
+// loseOne handles the loss of the connection for one operation. If messages were not received, a PULL may
+// be among them.
 func (c *Client) loseOne(dst []Action, i int32, unheard bool) []Action {
 	o := &c.ops[i]
 	gone := result{outcome: Timeout, gone: true}

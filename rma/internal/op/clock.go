@@ -8,8 +8,8 @@ import (
 // never is the time of a timer that does not run.
 const never = time.Duration(math.MaxInt64)
 
-// A clock has times since it was started, which do not go backwards, and the next one at which a
-// timer may run out.
+// A clock holds the time since it was started, which does not go backwards, and the next time at which
+// a timer may run out.
 type clock struct {
 	start time.Time
 	now   time.Duration
@@ -39,7 +39,7 @@ func (c *clock) limit(d time.Duration) time.Duration {
 	return c.timer(d)
 }
 
-// deadline is when the next timer may run out.
+// deadline returns when the next timer may run out.
 func (c *clock) deadline() (time.Time, bool) {
 	if c.next == never {
 		return time.Time{}, false
@@ -47,8 +47,8 @@ func (c *clock) deadline() (time.Time, bool) {
 	return c.start.Add(c.next), true
 }
 
-// MinGuard is the shortest guard for a pull timeout: it covers how much the rates of two clocks
-// differ.
+// MinGuard returns the shortest guard for a pull timeout: it covers the difference between the rates
+// of two clocks.
 func MinGuard(pullTimeout time.Duration) time.Duration {
 	return 10*time.Millisecond + pullTimeout/1000
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRMA_28_DispatchTimeoutHasSentNothing: neither where the window is missing nor a credit.
+// TestRMA_28_DispatchTimeoutHasSentNothing: whether the window or a credit was missing.
 func TestRMA_28_DispatchTimeoutHasSentNothing(t *testing.T) {
 	c := newClient(t, func(cfg *ClientConfig) { cfg.Credits = 1 })
 	waits := c.posts(getCmd, "Enqueue(116)")
@@ -41,7 +41,7 @@ func TestRMA_26_DispatchTimeoutsAreOfTheirClass(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestRMA_5_CreditsBoundWhatIsUnanswered: the operations that have none wait in their order.
+// TestRMA_5_CreditsBoundWhatIsUnanswered: operations without a credit wait in order.
 func TestRMA_5_CreditsBoundWhatIsUnanswered(t *testing.T) {
 	c := newClient(t, func(cfg *ClientConfig) { cfg.Dispatch = [2]time.Duration{} })
 	first, second := c.sent(Command{Kind: Open}), c.sent(putCmd)
@@ -67,7 +67,7 @@ func TestRMA_26_OperationHasATimeoutOfItsOwn(t *testing.T) {
 	c.waits(7*ms, "Complete(3, 0)")
 }
 
-// TestRMA_29_CloseEndsWhatHasNotBegun: the others go on.
+// TestRMA_29_CloseEndsWhatHasNotBegun: other operations continue.
 func TestRMA_29_CloseEndsWhatHasNotBegun(t *testing.T) {
 	c := newClient(t, nil)
 	id := c.sent(putCmd)
@@ -106,8 +106,8 @@ func TestRMA_44_ClientAndServerAllocateNothing(t *testing.T) {
 	require.True(t, c.Idle() && s.Idle())
 }
 
-// TestRMA_17_NackSaysWhenToTryAgain: when what waits now has its turn or was refused, if there was no
-// room; it says nothing where waiting does not help.
+// TestRMA_17_NackSaysWhenToTryAgain: for lack of room, when all writes that wait now have had their turn or were
+// refused. It says nothing if waiting does not help.
 func TestRMA_17_NackSaysWhenToTryAgain(t *testing.T) {
 	status := func(actions []Action) Action {
 		for _, a := range actions {

@@ -15,7 +15,7 @@ import (
 // unit is the time that passes in one step of an exploration.
 const unit = 10 * time.Millisecond
 
-// clone is a world with the same state.
+// clone returns a world with the same state.
 func (w *world) clone() *world {
 	c, s := *w.client, *w.server
 	c.slots, c.free = slices.Clone(c.slots), append(make([]uint16, 0, len(c.slots)), c.free...)
@@ -24,7 +24,7 @@ func (w *world) clone() *world {
 	return &world{state: w.state, client: &c, server: &s}
 }
 
-// sum is a number for the state: that of another one differs.
+// sum returns a number for the state: different states have different numbers.
 func (w *world) sum(seed maphash.Seed) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -62,16 +62,16 @@ func writeAll[T comparable](h *maphash.Hash, list []T) {
 	}
 }
 
-// An exploration visits each state that can be reached.
+// An exploration visits each reachable state.
 type exploration struct {
 	seed   maphash.Seed
 	seen   map[uint64]struct{}
-	steps  []step // of the way to the state that is visited
+	steps  []step // on the path to the current state
 	atRest int
 	limit  int
 }
 
-// visit visits a world and all that follow it, depth first.
+// visit visits a world and all its successors, depth first.
 func (x *exploration) visit(w *world) error {
 	sum := w.sum(x.seed)
 	if _, ok := x.seen[sum]; ok {
@@ -126,7 +126,7 @@ func (x *exploration) fault(w *world, what string) error {
 	return fmt.Errorf("%s, after%s\n%+v\n%+v", what, b.String(), w.client.ops, w.server.records)
 }
 
-// A scenario bounds an exploration. Those that are long are explored only if IWARP_EXPLORE is set.
+// A scenario bounds an exploration. Long scenarios are explored only if IWARP_EXPLORE is set.
 type scenario struct {
 	name    string
 	long    bool
@@ -167,7 +167,7 @@ func explore(t *testing.T, s scenario) (*exploration, error) {
 	return x, err
 }
 
-// TestRMA_19_InEachState explores all that can happen in small cases.
+// TestRMA_19_InEachState explores everything that can happen in small cases.
 func TestRMA_19_InEachState(t *testing.T) {
 	cuts, junk := params{cuts: true}, params{junk: [2]bool{atClient: true}}
 	for _, s := range []scenario{

@@ -2,8 +2,8 @@ package op
 
 import "time"
 
-// failures counts events, and knows when there were more than a number of them in a second: each
-// takes its part of a second, one after the other, and they may be a second ahead.
+// failures detects when there are more than a number of events per second: each event occupies its
+// part of a second, one after the other, and they may run ahead of the clock by a second.
 type failures struct {
 	each time.Duration
 	used time.Duration

@@ -2,7 +2,7 @@ package op
 
 import "time"
 
-// A HelloState is how far the exchange of HELLOs is, which comes before all operations.
+// A HelloState is the state of the exchange of HELLOs, which comes before all operations.
 //
 //	state     event            next state and what the caller does
 //	Silent    Start            Asked, the initiator sends HELLO; Waits, the responder does not
@@ -28,11 +28,11 @@ type Hello struct {
 	due   time.Time
 }
 
-// State tells how far it is.
+// State returns the state of the exchange.
 func (h *Hello) State() HelloState { return h.state }
 
-// Start begins, with the time until the HELLO of the peer must be there. It reports whether this side
-// sends its HELLO now, because it is the initiator.
+// Start begins the exchange; timeout is the time until the HELLO of the peer must have come. It reports
+// whether this side sends its HELLO now, because it is the initiator.
 func (h *Hello) Start(now time.Time, initiator bool, timeout time.Duration) (send bool) {
 	h.state, h.due = HelloWaits, now.Add(timeout)
 	if initiator {
@@ -41,8 +41,8 @@ func (h *Hello) Start(now time.Time, initiator bool, timeout time.Duration) (sen
 	return initiator
 }
 
-// Receive takes the type of each message that comes. It reports whether this side sends its HELLO
-// now, as an answer; and why the connection ends, if it does.
+// Receive handles the type of each message that comes. It reports whether this side sends its HELLO
+// now, as an answer, and returns why the connection ends, if it does.
 func (h *Hello) Receive(t Type) (send bool, why Why) {
 	switch {
 	case h.state == HelloDone && t != TypeHello:
@@ -58,7 +58,7 @@ func (h *Hello) Receive(t Type) (send bool, why Why) {
 	return false, NotFirst
 }
 
-// Tick tells why the connection ends, if it does.
+// Tick returns why the connection ends, if it does.
 func (h *Hello) Tick(now time.Time) Why {
 	if due, ok := h.Deadline(); !ok || now.Before(due) {
 		return 0
@@ -67,7 +67,7 @@ func (h *Hello) Tick(now time.Time) Why {
 	return NoHello
 }
 
-// Deadline is when Tick has work. It reports false if there is no timer.
+// Deadline returns when Tick has work. It reports false if there is no timer.
 func (h *Hello) Deadline() (time.Time, bool) {
 	return h.due, h.state == HelloAsked || h.state == HelloWaits
 }

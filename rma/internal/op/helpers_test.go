@@ -17,7 +17,7 @@ var doNames = map[Do]string{
 	Complete: "Complete", Serve: "Serve", SendAnswer: "SendAnswer", SendPull: "SendPull", Copy: "Copy", Audit: "Audit",
 }
 
-// text is a list of actions as a test writes it.
+// text returns a list of actions in the notation of the tests.
 func text(actions []Action) string {
 	var words []string
 	for _, a := range actions {
@@ -44,7 +44,7 @@ func text(actions []Action) string {
 	return strings.Join(words, ", ")
 }
 
-// A side is a machine with its time.
+// A side is a machine with its clock.
 type side struct {
 	t   *testing.T
 	now time.Time
@@ -57,7 +57,7 @@ func (s *side) want(want string, actions []Action) {
 	require.Equal(s.t, want, text(actions))
 }
 
-// A client is a Client under test: its server allows two requests, has a Ts of 50 ms, and a guard of
+// A client is a Client under test: its server allows two requests, and has a Ts of 50 ms and a guard of
 // 20 ms; the client lets its sinks linger for 30 ms.
 type client struct {
 	side
@@ -87,7 +87,7 @@ func (c *client) posts(cmd Command, want string) ID {
 	return id
 }
 
-// sent is an operation whose request was sent.
+// sent posts an operation and returns its ID; its request was sent.
 func (c *client) sent(cmd Command) ID {
 	c.t.Helper()
 	if cmd.Kind != Read {
@@ -109,7 +109,7 @@ func (c *client) ticks(want string) {
 	c.want(want, c.Tick(nil, c.now))
 }
 
-// waits lets time pass until the Deadline, which comes after d.
+// waits lets d pass, and requires the given actions then, and none before.
 func (c *client) waits(d time.Duration, want string) {
 	c.t.Helper()
 	at, ok := c.Deadline()
@@ -148,7 +148,7 @@ func (s *server) hears(m Message, want string) {
 	s.want(want, s.Receive(nil, s.now, &m))
 }
 
-// pulled is a write for which PULL was sent.
+// pulled returns the ID of a write for which PULL was sent.
 func (s *server) pulled(m Message) ID {
 	s.t.Helper()
 	s.hears(m, fmt.Sprintf("Enqueue(%d)", m.Length+16))

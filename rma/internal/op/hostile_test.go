@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A hostile is one machine whose peer sends anything. The octets of an input decide what happens; what
-// the machine asks of its own side is done by the rules.
+// A hostile is one machine whose peer sends anything. The octets of an input decide what happens; the requests
+// of the machine to its own side are carried out correctly.
 type hostile struct {
 	t       *testing.T
 	in      []byte
@@ -58,7 +58,7 @@ func (h *hostile) message() *Message {
 	return m
 }
 
-// event is one of those that both machines have.
+// event chooses one of the events that both machines have.
 func (h *hostile) event(name Do, id ID, b int) []Action {
 	c, s := h.client, h.server
 	v := [...]Verdict{{}, {NACK, Closing}, {RemoteAuth, BadKey}, {Outcome: RemoteError}}[b%4]
@@ -85,7 +85,7 @@ func (h *hostile) event(name Do, id ID, b int) []Action {
 	}
 }
 
-// machine is what both are.
+// machine is what both machines have in common.
 type machine interface {
 	Receive([]Action, time.Time, *Message) []Action
 	Granted([]Action, time.Time, ID) []Action
@@ -189,7 +189,7 @@ func (h *hostile) finish(b int) {
 	h.act(h.event(job.Do, job.Op, b))
 }
 
-// act does what the machine has told, and checks that it may.
+// act performs an action of the machine, and checks that it is allowed.
 func (h *hostile) act(actions []Action) {
 	for _, a := range actions {
 		switch a.Do {
@@ -231,7 +231,7 @@ func (h *hostile) act(actions []Action) {
 	}
 }
 
-// begin: the record is of one operation alone.
+// begin checks that a record belongs to one operation only.
 func (h *hostile) begin(a Action) {
 	if id, ok := h.records[a.Record]; ok {
 		require.Equal(h.t, id, a.Op)
@@ -255,8 +255,8 @@ func runHostile(t *testing.T, in []byte) {
 	}
 }
 
-// FuzzHostilePeer: whatever the peer sends, each operation is completed once, each grant is given
-// back once, and nothing is left.
+// FuzzHostilePeer: whatever the peer sends, each operation is completed once, each grant is returned
+// once, and nothing is left.
 func FuzzHostilePeer(f *testing.F) {
 	for seed := range uint64(3) {
 		f.Add(hostileInput(seed))

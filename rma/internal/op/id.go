@@ -1,21 +1,21 @@
 package op
 
-// An ID names an operation on a connection: slot 16 bits, sequence 48. It is never used again,
-// and never 0.
+// An ID identifies an operation on a connection: slot 16 bits, sequence 48 bits. It is never used
+// again, and never 0.
 type ID uint64
 
 // maxSequence is the largest sequence number.
 const maxSequence = 1<<48 - 1
 
-// NewID makes the name of an operation.
+// NewID returns the ID of an operation.
 func NewID(slot uint16, sequence uint64) ID {
 	return ID(uint64(slot)<<48 | sequence&maxSequence)
 }
 
-// Slot is the slot of the operation.
+// Slot returns the slot of the operation.
 func (o ID) Slot() uint16 { return uint16(o >> 48) }
 
-// Sequence is the sequence number of the operation.
+// Sequence returns the sequence number of the operation.
 func (o ID) Sequence() uint64 { return uint64(o) & maxSequence }
 
 // A Kind is what an operation does.
@@ -23,7 +23,7 @@ type Kind uint8
 
 // The kinds.
 const (
-	Open  Kind = iota // asks for the keys of a region
+	Open  Kind = iota // requests the keys of a region
 	Read              // moves octets of a region to the client
 	Write             // moves octets of the client to a region
 	Rekey             // gives a region its next epoch
@@ -48,6 +48,6 @@ const (
 	NoRole Role = iota
 	ClientRole
 	ServerRole
-	// OtherRole stands for an STag that is of no operation, or of another one.
+	// OtherRole stands for an STag of no operation, or of another operation.
 	OtherRole
 )

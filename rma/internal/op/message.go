@@ -21,28 +21,27 @@ const (
 	TypeRekeyDone
 )
 
-// A Message is what the machines know of a message that has come. Its octets were parsed and its
-// outer tag was checked; what they need of the fields is here.
+// A Message is what the machines know about a received message. Its octets were parsed and its outer
+// tag was checked; the fields that the machines need are here.
 type Message struct {
 	Type  Type
 	Op    ID
 	Class Class
-	// Length is the number of octets that the operation moves, in all messages that have it.
+	// Length is the number of octets that the operation moves, in all messages that contain it.
 	Length uint32
 
-	// Invalidated tells whose STag came to an end with this message: that of the sink or source
-	// of operation Op in this role, NoRole if the message has invalidated nothing, and OtherRole if
-	// it was any other STag.
+	// Invalidated says which STag the message has invalidated: that of the sink or source of
+	// operation Op in this role, none if it is NoRole, and any other STag if it is OtherRole.
 	Invalidated Role
 
 	// Source is set in a WRITE_REQ that names a source, and in a PULL that names no sink: the
 	// server reads the octets itself, which it does in suite 0.
 	Source bool
 
-	// Verdict is what the server has found out about a request: see Judge.
+	// Verdict says whether the server may serve a request: see Judge.
 	Verdict Verdict
-	// Had is set in a request whose Verdict is RemoteAuth if the client had the key for it until the region got another one, or
-	// was gone: then it does not guess.
+	// Had is set in a request whose Verdict is RemoteAuth if the client had the key for it until the region got another
+	// key, or was closed: then it does not guess.
 	Had bool
 	// TTL is how long after its receipt a READ_REQ may be answered.
 	TTL time.Duration
@@ -57,13 +56,13 @@ type Message struct {
 	RetryAfter time.Duration
 }
 
-// Role tells which machine the message is for: the Client or the Server of this side. For HELLO,
-// and types that are unknown, that is none.
+// Role returns which machine the message is for: the Client or the Server of this side. For HELLO
+// and unknown types, it is NoRole.
 //
-// A STATUS is the answer of the server to a request, or that of the client to a PULL that came
-// too late. It invalidates what the request or the PULL has named, so its STag tells which one it
-// is. If it has none, only a client says TooLate: a server says that of a read alone, which
-// has a sink.
+// A STATUS is either the server's answer to a request, or the client's answer to a PULL that came
+// too late. It invalidates the STag that the request or the PULL has named, which shows which one
+// it answers. If it invalidates none, TooLate shows that it is from a client: a server sends TooLate
+// only for a read, which always has a sink.
 func (m *Message) Role() Role {
 	switch m.Type {
 	case TypeOpenRep, TypeReadDone, TypePull, TypeWriteDone, TypeRekeyDone:
@@ -83,10 +82,10 @@ func (m *Message) Role() Role {
 	}
 }
 
-// names tells whether a request names an STag, which the answer invalidates.
+// names reports whether a request names an STag, which the answer invalidates.
 func (m *Message) names() bool { return m.Type == TypeReadReq || m.Source }
 
-// kind is the kind of operation that a request asks for.
+// kind returns the kind of operation that a request is for.
 func (m *Message) kind() (Kind, bool) {
 	switch m.Type {
 	case TypeOpenReq:

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A schedule is a world in which chance decides.
+// A schedule is a world with random steps.
 type schedule struct {
 	*world
 	rand  *rand.Rand
-	quiet int // steps without time between those with
+	quiet int // steps without time between two with time
 	steps []step
 	way   []step
 }
@@ -76,7 +76,7 @@ func randomPlan(r *rand.Rand, timeout time.Duration) plan {
 	return p
 }
 
-// run does random steps until nothing can happen any more.
+// run takes random steps until nothing can happen any more.
 func (s *schedule) run() error {
 	for n := 0; ; n++ {
 		if n > 5000 {
@@ -107,7 +107,7 @@ func (s *schedule) run() error {
 	}
 }
 
-// time chooses until when time passes next: mostly until a timer runs out, or nearly so.
+// time chooses how long time passes next: mostly until a timer runs out, or nearly so.
 func (s *schedule) time() (time.Duration, bool) {
 	var dues []time.Duration
 	for role := range uint8(2) {
@@ -126,7 +126,7 @@ func (s *schedule) time() (time.Duration, bool) {
 		to += time.Duration(s.rand.IntN(int(20 * time.Millisecond)))
 	case 2, 3:
 		to = s.now + time.Duration(s.rand.IntN(int(10*time.Millisecond)))
-	case 4: // the clock that is behind shows it only now
+	case 4: // the slower clock shows it only now
 		to += to/time.Millisecond*500 + 1
 	}
 	if to <= s.now {
@@ -149,8 +149,8 @@ func (s *schedule) failure(what string) error {
 }
 
 // TestRMA_19_NothingChangesAfterATimeout: in random schedules. After the outcome of a write the region
-// does not change; each grant is given back once; each operation is completed once; no sink is
-// used again while a Write may hit it; nothing is left when all timers have run out.
+// does not change; each grant is returned once; each operation is completed once; no sink is used
+// again while a Write may reach it; nothing is left when all timers have run out.
 func TestRMA_19_NothingChangesAfterATimeout(t *testing.T) {
 	const schedules = 100_000
 	var wg sync.WaitGroup
@@ -177,7 +177,7 @@ func TestRMA_19_NothingChangesAfterATimeout(t *testing.T) {
 	}
 }
 
-// seen counts what has happened, for schedules in which nothing happens prove nothing.
+// seen counts what has happened, because schedules in which nothing happens prove nothing.
 type seen struct {
 	outcomes         [Closed + 1]int
 	late, latePulls  uint64

@@ -2,7 +2,7 @@ package op
 
 import "time"
 
-// An opState is where an operation with a credit stands: see Client.
+// An opState is the state of an operation with a credit: see Client.
 type opState uint8
 
 const (
@@ -15,10 +15,10 @@ const (
 	opPulled
 	opLost
 	opRecalled  // its source is being revoked, and the PULL may have come
-	opWithdrawn // what it has lent of the caller's buffer is being revoked
+	opWithdrawn // the STag of the caller's buffer is being revoked
 	opFenced
 	opRevoking
-	opRevoked // it is over when Revoked comes
+	opRevoked // it ends when Revoked comes
 	opLate
 )
 
@@ -42,7 +42,7 @@ type operation struct {
 	result result        // in opSettled
 }
 
-// A result is what Complete tells.
+// A result is what Complete reports.
 type result struct {
 	outcome    Outcome
 	reason     Reason
@@ -60,8 +60,8 @@ func (o *operation) timed() bool {
 	}
 }
 
-// agrees reports whether the message invalidates what the operation has named. What was revoked
-// may have been invalidated before.
+// agrees reports whether the message invalidates the STag that the operation has named. An STag that
+// was revoked may be invalid already.
 func (o *operation) agrees(m *Message) bool {
 	switch o.tag {
 	case tagEnabled:
@@ -76,7 +76,7 @@ func (o *operation) agrees(m *Message) bool {
 	}
 }
 
-// action is one for an operation.
+// action returns an Action for an operation.
 func (c *Client) action(do Do, i int32) Action {
 	o := &c.ops[i]
 	return Action{Do: do, Op: o.id, Record: int(i), Kind: o.cmd.Kind, Class: o.cmd.Class, Source: o.cmd.Source}
@@ -91,7 +91,7 @@ func (c *Client) find(id ID) (int32, bool) {
 	if s := &c.slots[n]; s.id == id {
 		return s.op, s.op != none
 	}
-	for i := range c.ops { // its slot is used again
+	for i := range c.ops { // another operation has its slot now
 		if o := &c.ops[i]; o.state != opUnused && o.id == id {
 			return int32(i), true
 		}
@@ -99,7 +99,7 @@ func (c *Client) find(id ID) (int32, bool) {
 	return none, false
 }
 
-// complete tells the outcome and frees the slot.
+// complete reports the outcome and frees the slot.
 func (c *Client) complete(dst []Action, id ID, r result) []Action {
 	n := id.Slot()
 	s := &c.slots[n]
@@ -113,7 +113,7 @@ func (c *Client) complete(dst []Action, id ID, r result) []Action {
 	return dst
 }
 
-// release gives the grant of a read back. Other operations have none.
+// release returns the grant of a read. Other operations have none.
 func (c *Client) release(dst []Action, i int32, r Refund) []Action {
 	if c.ops[i].cmd.Kind != Read {
 		return dst
@@ -129,7 +129,7 @@ func (c *Client) revoke(dst []Action, i int32) []Action {
 	return append(dst, c.action(Revoke, i))
 }
 
-// retire ends a record, and gives its credit to the operation that waits first.
+// retire ends a record, and gives its credit to the first operation that waits.
 func (c *Client) retire(dst []Action, i int32) []Action {
 	dst = append(dst, c.action(Free, i))
 	c.ops[i] = operation{}

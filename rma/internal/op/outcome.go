@@ -1,25 +1,25 @@
 package op
 
-// An Outcome is how an operation ended. The numbers are those of the wire, where the local ones do
-// not occur.
+// An Outcome is how an operation ended. The numbers are those on the wire, where local outcomes do not
+// occur.
 type Outcome uint16
 
 // The outcomes.
 const (
 	OK              Outcome = iota
 	RemoteAuth              // the key is wrong; no effect
-	NACK                    // the server does not do it now; no effect
-	Timeout                 // local: no answer in time; a write is done or not, but never later
-	DispatchTimeout         // local: it waited too long, and nothing was sent
+	NACK                    // the server refuses the operation for now; no effect
+	Timeout                 // local: no answer in time; a write has taken effect, or never will
+	DispatchTimeout         // local: it waited too long, or found no memory; no effect
 	Bounds                  // outside of the region; no effect
-	RemoteError             // what backs the region has failed; the effect is unknown
+	RemoteError             // the Buffer of the region has failed; the effect is unknown
 	Conflict                // of a Rekey: not the next epoch; no effect
 	Closed                  // local: the connection was gone before the data of a write were sent
 
 	Outcomes = 9 // how many there are
 )
 
-// A Reason says more about an Outcome.
+// A Reason gives the reason of an Outcome.
 type Reason uint16
 
 // The reasons of RemoteAuth.
@@ -37,8 +37,8 @@ const (
 	Closing
 )
 
-// told is the Outcome for the code of a STATUS. Codes that are unknown, or of local outcomes, are
-// failures that say nothing about the effect.
+// told returns the Outcome for the code of a STATUS. Unknown codes, and codes of local outcomes, become
+// RemoteError, which says nothing about the effect.
 func told(code uint16) Outcome {
 	switch o := Outcome(code); o {
 	case RemoteAuth, NACK, Bounds, Conflict:
@@ -48,7 +48,7 @@ func told(code uint16) Outcome {
 	}
 }
 
-// NoEffect reports whether an operation that ended so has changed nothing for sure, and never
+// NoEffect reports whether an operation with this outcome has certainly changed nothing, and never
 // will, so that it may be repeated.
 func (o Outcome) NoEffect() bool {
 	switch o {
@@ -59,7 +59,7 @@ func (o Outcome) NoEffect() bool {
 	}
 }
 
-// A Refund is how a grant is given back: the outcomes that a window of package solicit knows.
+// A Refund is how a grant is returned: the outcomes that a window of package solicit distinguishes.
 type Refund uint8
 
 // The refunds.
@@ -70,7 +70,7 @@ const (
 	RefundFailed
 )
 
-// refundOf is how the grant of an operation is given back that ended with a STATUS.
+// refundOf returns how the grant of an operation that ended with a STATUS is returned.
 func refundOf(o Outcome) Refund {
 	if o == NACK {
 		return RefundNACK

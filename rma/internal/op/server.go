@@ -2,10 +2,10 @@ package op
 
 import "time"
 
-// A Server is the state machine of the operations that the other side of a connection asks for.
+// A Server is the state machine of the operations that the other side of a connection requests.
 //
 // A request that its Verdict refuses, or for which there is no room, is answered at once and has no
-// record. The others have one:
+// record. Other requests have one:
 //
 //	state      timer     event            next state and actions
 //	unused               a write          queued, Enqueue
@@ -43,10 +43,10 @@ import "time"
 //	                     Revoked          overrun, End
 //	dropping             Opened           unused, Release
 //
-// Each way to unused has Free besides. After Lost nothing is sent. A message that is not in the
-// table ends the connection, but for a STATUS, which may come for an operation that is over.
+// Each transition to unused also has Free. After Lost nothing is sent. A message that is not in the
+// table ends the connection, except a STATUS, which may come for an operation that has ended.
 //
-// What the client has timed out is dropped without an answer: it knows already.
+// Operations that have timed out at the client are dropped without an answer: it knows already.
 type Server struct {
 	cfg      ServerConfig
 	clock    clock
@@ -59,19 +59,19 @@ type Server struct {
 	stats    ServerStats
 }
 
-// ServerConfig has the values that the two sides have agreed on, and those of the server. The caller
-// has checked them.
+// ServerConfig holds the values that the two sides have agreed on, and those of the server. The
+// caller has checked them.
 type ServerConfig struct {
 	Credits     int // requests that may be unanswered
-	Records     int // operations that are unanswered, or whose sinks are not dead yet: Credits at least
-	Queue       int // requests that wait, for the window or to be served
+	Records     int // operations that are unanswered, or whose sinks are not dead yet: at least Credits
+	Queue       int // requests that may wait, for the window or to be served
 	MaxOp       uint32
 	Dispatch    [classes]time.Duration
 	PullTimeout time.Duration
 	Guard       time.Duration
 	Linger      time.Duration
 	Overhead    uint32 // octets that sealing adds
-	// MaxFailures is how many requests a second may have a key that the client never had.
+	// MaxFailures is how many authentication failures a second are allowed, not counting outdated keys.
 	MaxFailures int
 }
 
@@ -80,11 +80,11 @@ type ServerStats struct {
 	AuthFailures uint64
 	Nacks        uint64
 	Expired      uint64 // writes that were pulled and not copied in time
-	Late         uint64 // messages and blobs that came after that, and were dropped
+	Late         uint64 // messages and blobs that came too late, and were dropped
 	LateCommits  uint64 // copies that ended so late that the client may have given up
 }
 
-// A recordState is where a request stands: see Server.
+// A recordState is the state of a request: see Server.
 type recordState uint8
 
 const (
@@ -95,14 +95,14 @@ const (
 	recordReading
 	recordOpening
 	recordCopying
-	recordFinishing // as recordCopying, but the client may have given up
+	recordFinishing // like recordCopying, but the client may have given up
 	recordFenced
 	recordRevoking
 	recordOverrun  // its RDMA Read has not completed
 	recordDropping // the caller has not finished with it
 )
 
-// A record is what is known of a request.
+// A record is what the Server knows about a request.
 type record struct {
 	state  recordState
 	kind   Kind
@@ -112,7 +112,7 @@ type record struct {
 	id     ID
 	length uint32
 	due    time.Duration // of its timer, in the states that have one
-	limit  time.Duration // when a read has taken as long as its TTL
+	limit  time.Duration // the end of a read's TTL
 }
 
 // timed reports whether the timer of a record runs.
@@ -128,7 +128,7 @@ func (r *record) timed() bool {
 // waits reports whether the record is in the queue.
 func (r *record) waits() bool { return r.state == recordServing || r.state == recordQueued }
 
-// unanswered reports whether the client counts the request.
+// unanswered reports whether the client counts the request as unanswered.
 func (r *record) unanswered() bool {
 	return r.state >= recordServing && r.state <= recordCopying
 }
@@ -149,16 +149,16 @@ func NewServer(cfg ServerConfig, now time.Time) *Server {
 // Stats returns the counters.
 func (s *Server) Stats() ServerStats { return s.stats }
 
-// Deadline is when Tick has work next, or earlier. It reports false if there is no timer.
+// Deadline returns when Tick has work next, or an earlier time. It reports false if there is no timer.
 func (s *Server) Deadline() (time.Time, bool) { return s.clock.deadline() }
 
-// Idle reports whether nothing is left: no request, no grant, no sink that may be hit.
+// Idle reports whether nothing is left: no request, no grant, no valid sink.
 func (s *Server) Idle() bool { return len(s.unused) == len(s.records) }
 
 // Answered reports whether the client waits for nothing: each request has its answer, or the time of its write is over.
 func (s *Server) Answered() bool { return s.live == 0 }
 
-// action is one for a record.
+// action returns an Action for a record.
 func (s *Server) action(do Do, i int32) Action {
 	r := &s.records[i]
 	return Action{Do: do, Op: r.id, Record: int(i), Kind: r.kind, Class: r.class, Source: r.source}
@@ -200,7 +200,7 @@ func (s *Server) retire(dst []Action, i int32) []Action {
 	return dst
 }
 
-// release gives the grant of a write back.
+// release returns the grant of a write.
 func (s *Server) release(dst []Action, i int32, r Refund) []Action {
 	a := s.action(Release, i)
 	a.Refund = r
@@ -220,9 +220,9 @@ func (s *Server) status(dst []Action, i int32, v Verdict) []Action {
 	return append(dst, a)
 }
 
-// retryAfter is the hint in a NACK for lack of room: by then each write that waits now has its turn, or
-// was refused itself; where they wait without a limit, one that was pulled now is over. There is none
-// for a request that was too late, nor at a server that closes.
+// retryAfter returns the hint in a NACK for lack of room: by then each write that waits now has had its
+// turn or was refused; if writes wait without a limit, a write that is pulled now has ended by then.
+// There is no hint for a request that was too late, nor from a server that is closing.
 func (s *Server) retryAfter(v Verdict, class Class) time.Duration {
 	switch {
 	case v.Outcome != NACK, v.Reason != QueueFull && v.Reason != NoWindow:
@@ -234,7 +234,7 @@ func (s *Server) retryAfter(v Verdict, class Class) time.Duration {
 	}
 }
 
-// answer answers with what was asked for, if there is a connection.
+// answer sends the answer to a request, if there is a connection.
 func (s *Server) answer(dst []Action, i int32) []Action {
 	if s.phase == phaseLost {
 		return dst

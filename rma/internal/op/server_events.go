@@ -2,8 +2,8 @@ package op
 
 import "time"
 
-// Granted says that the window has granted what Enqueue has asked for, and that there is memory for
-// the sink.
+// Granted tells the Server that the window has granted an Enqueue, and that there is memory for the
+// sink.
 func (s *Server) Granted(dst []Action, now time.Time, id ID) []Action {
 	s.clock.at(now)
 	i, ok := s.find(id)
@@ -19,13 +19,13 @@ func (s *Server) Granted(dst []Action, now time.Time, id ID) []Action {
 	return append(dst, s.action(SendPull, i))
 }
 
-// Expired says that the operation has waited too long for the window.
+// Expired tells the Server that the operation has waited too long for the window.
 func (s *Server) Expired(dst []Action, now time.Time, id ID) []Action {
 	return s.unqueue(dst, now, id, NoWindow)
 }
 
-// Refused says that the window does not take the operation, or that there is no memory for its
-// sink. If it was granted, the caller has given that back itself.
+// Refused tells the Server that the window does not accept the operation, or that there is no memory
+// for its sink. If it was granted, the caller has already returned the grant.
 func (s *Server) Refused(dst []Action, now time.Time, id ID) []Action {
 	return s.unqueue(dst, now, id, QueueFull)
 }
@@ -39,8 +39,7 @@ func (s *Server) unqueue(dst []Action, now time.Time, id ID, why Reason) []Actio
 	return s.retire(s.status(dst, i, Verdict{NACK, why}), i)
 }
 
-// Served says what has become of a request that Serve was for. The Verdict is OK if there is an
-// answer.
+// Served reports the result of a Serve. The Verdict is OK if there is an answer.
 func (s *Server) Served(dst []Action, now time.Time, id ID, v Verdict) []Action {
 	s.clock.at(now)
 	i, ok := s.find(id)
@@ -62,7 +61,7 @@ func (s *Server) Served(dst []Action, now time.Time, id ID, v Verdict) []Action 
 	return s.endIfTooMany(s.retire(dst, i), id)
 }
 
-// Pulled says whether the RDMA Read of a source has succeeded.
+// Pulled reports whether the RDMA Read of a source has succeeded.
 func (s *Server) Pulled(dst []Action, now time.Time, id ID, good bool) []Action {
 	dst = s.Tick(dst, now)
 	i, ok := s.find(id)
@@ -83,7 +82,7 @@ func (s *Server) Pulled(dst []Action, now time.Time, id ID, good bool) []Action 
 	}
 }
 
-// Opened says whether the blob of a write was good.
+// Opened reports whether the blob of a write was good.
 func (s *Server) Opened(dst []Action, now time.Time, id ID, good bool) []Action {
 	dst = s.Tick(dst, now)
 	i, ok := s.find(id)
@@ -106,7 +105,7 @@ func (s *Server) Opened(dst []Action, now time.Time, id ID, good bool) []Action 
 	}
 }
 
-// copy lets the caller copy the octets of a write into the region, until Ts.
+// copy lets the caller copy the octets of a write into the region, if it begins before Ts.
 func (s *Server) copy(dst []Action, i int32) []Action {
 	s.enter(i, recordCopying)
 	a := s.action(Copy, i)
@@ -114,18 +113,18 @@ func (s *Server) copy(dst []Action, i int32) []Action {
 	return append(dst, a)
 }
 
-// A CopyResult is what has become of a Copy.
+// A CopyResult is the result of a Copy.
 type CopyResult uint8
 
 // The results.
 const (
 	CopyDone    CopyResult = iota
 	CopyLate               // the clock showed Before or more: the region is untouched
-	CopyFailed             // what backs the region has failed
+	CopyFailed             // the Buffer of the region has failed
 	CopyClosing            // the region was closed: it is untouched
 )
 
-// Copied says what has become of a Copy. now is the time after it.
+// Copied reports the result of a Copy. now is the time after it.
 func (s *Server) Copied(dst []Action, now time.Time, id ID, how CopyResult) []Action {
 	dst = s.Tick(dst, now)
 	i, ok := s.find(id)
@@ -155,7 +154,7 @@ func (s *Server) Copied(dst []Action, now time.Time, id ID, how CopyResult) []Ac
 	return s.retire(dst, i)
 }
 
-// Revoked says that what Revoke has asked for is done, and Pulled was called if the RDMA Read has completed.
+// Revoked tells the Server that a Revoke is done, and that Pulled was called if the RDMA Read has completed.
 func (s *Server) Revoked(dst []Action, now time.Time, id ID) []Action {
 	s.clock.at(now)
 	i, ok := s.find(id)

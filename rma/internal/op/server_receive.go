@@ -2,7 +2,7 @@ package op
 
 import "time"
 
-// Receive takes a message whose Role is ServerRole.
+// Receive handles a message whose Role is ServerRole.
 func (s *Server) Receive(dst []Action, now time.Time, m *Message) []Action {
 	dst = s.Tick(dst, now)
 	if s.phase >= phaseEnded {
@@ -35,7 +35,7 @@ func (s *Server) Receive(dst []Action, now time.Time, m *Message) []Action {
 	return s.request(dst, m, kind)
 }
 
-// end ends the connection, if it has not ended.
+// end ends the connection, unless it has ended.
 func (s *Server) end(dst []Action, id ID, why Why) []Action {
 	if s.phase >= phaseEnded {
 		return dst
@@ -44,7 +44,7 @@ func (s *Server) end(dst []Action, id ID, why Why) []Action {
 	return append(dst, Action{Do: End, Op: id, Record: NoRecord, Why: why})
 }
 
-// request handles a request that the client may make.
+// request handles a well-formed request within the limits.
 func (s *Server) request(dst []Action, m *Message, kind Kind) []Action {
 	v := m.Verdict
 	if v.Outcome == OK {
@@ -72,7 +72,7 @@ func (s *Server) request(dst []Action, m *Message, kind Kind) []Action {
 	return append(dst, a)
 }
 
-// refuse answers a request that has no record.
+// refuse refuses a request, which has no record.
 func (s *Server) refuse(dst []Action, m *Message, kind Kind, v Verdict) []Action {
 	a := Action{Op: m.Op, Record: NoRecord, Kind: kind, Class: m.Class, Source: m.Source}
 	switch v.Outcome {
@@ -87,7 +87,7 @@ func (s *Server) refuse(dst []Action, m *Message, kind Kind, v Verdict) []Action
 	return s.endIfTooMany(dst, m.Op)
 }
 
-// failed records a wrong key. One that the client had a right to is no sign of an attack.
+// failed records a wrong key. A key that the client once had is no sign of an attack.
 func (s *Server) failed(dst []Action, a Action, had bool) []Action {
 	s.stats.AuthFailures++
 	if !had {
@@ -126,7 +126,7 @@ func (s *Server) data(dst []Action, m *Message, i int32) []Action {
 	}
 }
 
-// refused: the PULL has come too late for the client.
+// refused: the PULL came too late for the client.
 func (s *Server) refused(dst []Action, m *Message, i int32) []Action {
 	if i == none {
 		if m.Invalidated != NoRole {

@@ -164,7 +164,7 @@ func TestRMA_24_SinkOfTheServerLingers(t *testing.T) {
 	s.hears(data(id), "End(8)")
 }
 
-// TestRMA_24_SourceThatIsReadForTooLong: the RDMA Read of a source cannot be taken back, so the connection ends, once.
+// TestRMA_24_SourceThatIsReadForTooLong: the RDMA Read of a source cannot be cancelled, so the connection ends, once.
 func TestRMA_24_SourceThatIsReadForTooLong(t *testing.T) {
 	s := newServer(t, nil)
 	m := writeReq(1)
@@ -186,7 +186,7 @@ func TestRMA_24_SourceThatIsReadForTooLong(t *testing.T) {
 	require.True(t, s.Idle())
 }
 
-// TestRMA_24_SourceThatWasReadInTime is told of late, because the caller was busy: the connection goes on.
+// TestRMA_24_SourceThatWasReadInTime: it is reported late, because the caller was busy. The connection survives.
 func TestRMA_24_SourceThatWasReadInTime(t *testing.T) {
 	s := newServer(t, nil)
 	m := writeReq(1)
@@ -318,7 +318,7 @@ func TestRMA_5_42_RequestsBeyondTheRulesEndTheConnection(t *testing.T) {
 	}
 }
 
-// TestRMA_5_ExpiredRequestsAreNotCounted: the client may have given up, and ask again.
+// TestRMA_5_ExpiredRequestsAreNotCounted: the client may have given up, and send new requests.
 func TestRMA_5_ExpiredRequestsAreNotCounted(t *testing.T) {
 	s := newServer(t, func(cfg *ServerConfig) { cfg.Credits, cfg.Records = 1, 2 })
 	id := s.pulled(writeReq(1))
@@ -378,7 +378,7 @@ func TestRMA_28_CloseRefusesWhatWaits(t *testing.T) {
 	s.want("", s.Close(nil, s.now))
 }
 
-// TestRMA_19_LostServer: what others still do is waited for, and nothing is answered.
+// TestRMA_19_LostServer: outstanding work is waited for, and nothing is answered.
 func TestRMA_19_LostServer(t *testing.T) {
 	s := newServer(t, func(cfg *ServerConfig) { cfg.Credits, cfg.Records, cfg.Queue = 5, 6, 5 })
 	s.pulled(writeReq(6))
@@ -399,7 +399,7 @@ func TestRMA_19_LostServer(t *testing.T) {
 	require.True(t, s.Idle())
 }
 
-// TestServerHearsOfWhatIsGone: what was asked of others may be done behind the end of the operation, and has no effect then.
+// TestServerHearsOfWhatIsGone: results that the caller reports after the end of the operation have no effect.
 func TestServerHearsOfWhatIsGone(t *testing.T) {
 	s := newServer(t, nil)
 	s.hears(writeReq(1), "Enqueue(116)")

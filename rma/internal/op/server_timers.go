@@ -2,8 +2,8 @@ package op
 
 import "time"
 
-// Tick lets the timers run out whose time is over. Call it at Deadline. Receive, Opened, Pulled and
-// Copied do the same first, so that what comes at the end of Ts is too late.
+// Tick lets the timers run out that are due. Call it at Deadline. Receive, Opened, Pulled and Copied do
+// the same first, so that an event at the end of Ts is too late.
 func (s *Server) Tick(dst []Action, now time.Time) []Action {
 	t := s.clock.at(now)
 	if t < s.clock.next {
@@ -58,22 +58,22 @@ func (s *Server) timeout(dst []Action, i int32) []Action {
 	}
 }
 
-// overrun lets the RDMA Read of a source go on for the time Linger. Only the end of the connection ends one that takes
-// longer: Revoked decides that, since what has completed by now may not have been told yet.
+// overrun lets the RDMA Read of a source go on for the time Linger. If it takes longer, only the end of the connection can
+// end it: Revoked decides that, because a completion may not have been reported yet.
 func (s *Server) overrun(dst []Action, i int32) []Action {
 	s.enter(i, recordOverrun)
 	s.records[i].due = s.clock.timer(s.cfg.Linger)
 	return dst
 }
 
-// revoke revokes the sink of a write. Its octets are not waited for any longer: see Client.giveUp.
+// revoke revokes the sink of a write, and releases the grant: see Client.giveUp.
 func (s *Server) revoke(dst []Action, i int32) []Action {
 	s.enter(i, recordRevoking)
 	return s.release(append(dst, s.action(Revoke, i)), i, RefundTimeout)
 }
 
-// Close refuses the requests that wait for the window, and those that come from now on. The others
-// go on.
+// Close refuses the requests that wait for the window, and all that come from now on. The others
+// continue.
 func (s *Server) Close(dst []Action, now time.Time) []Action {
 	s.clock.at(now)
 	if s.phase != phaseOpen {
@@ -89,9 +89,9 @@ func (s *Server) Close(dst []Action, now time.Time) []Action {
 	return dst
 }
 
-// Lost says that the connection is gone: nothing is placed through an STag any more, all messages that
-// came before were given to Receive, and Pulled was called for each RDMA Read that has completed. The
-// others never will. Revoked, Served, Opened and Copied are still called.
+// Lost tells the Server that the connection is gone: nothing is placed through an STag any more, all
+// messages that came before were passed to Receive, and Pulled was called for each RDMA Read that has
+// completed. Other RDMA Reads never will. Revoked, Served, Opened and Copied are still called.
 func (s *Server) Lost(dst []Action, now time.Time) []Action {
 	s.clock.at(now)
 	if s.phase == phaseLost {

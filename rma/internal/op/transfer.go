@@ -1,9 +1,9 @@
 package op
 
-// A Transfer moves octets of any number by operations of a bounded size, its chunks. The first
-// failure ends it: no chunk is begun any more, and when those that were begun have ended it is
-// finished. Nothing is repeated, but for chunks that were refused because the epoch of the key was
-// over: the region is opened again for them once.
+// A Transfer moves any number of octets by operations of bounded size, its chunks. The first failure
+// ends it: no more chunks are begun, and it is finished when the chunks in flight have ended. Only
+// chunks that were refused because the epoch of the key was over are repeated: the region is opened
+// again for them once.
 //
 //	state      event                    next state
 //	moving     the last chunk is done   finished
@@ -15,12 +15,12 @@ package op
 type Transfer struct {
 	length   uint64
 	size     uint64 // of a chunk
-	next     uint64 // octets that were begun
+	next     uint64 // octets in chunks that were begun
 	inFlight int
 	state    transferState
 	reopens  bool
-	again    []Chunk // refused chunks that are to be begun again
-	prefix   uint64  // in transferFailing: where the first chunk begins that has failed
+	again    []Chunk // refused chunks to begin again
+	prefix   uint64  // in transferFailing: where the first failed chunk begins
 	failure  Verdict
 }
 
@@ -40,8 +40,8 @@ type Chunk struct {
 	newer bool // begun with the key of the second opening
 }
 
-// Reset begins a transfer of length octets, in chunks of size octets at most. With reopen a
-// stale key is replaced once.
+// Reset begins a transfer of length octets, in chunks of at most size octets. With reopen, a stale
+// key is replaced once.
 func (t *Transfer) Reset(length uint64, size uint32, reopen bool) {
 	*t = Transfer{length: length, size: uint64(size), reopens: reopen, again: t.again[:0]}
 }
@@ -68,8 +68,8 @@ func (t *Transfer) Next() (Chunk, bool) {
 	return c, true
 }
 
-// Done says how a chunk has ended. It reports whether the caller opens the region again, and then
-// calls Reopened.
+// Done tells the Transfer how a chunk has ended. It reports whether the caller must open the region
+// again, and then call Reopened.
 func (t *Transfer) Done(c Chunk, v Verdict) (reopen bool) {
 	t.inFlight--
 	switch {
@@ -86,7 +86,7 @@ func (t *Transfer) Done(c Chunk, v Verdict) (reopen bool) {
 	return reopen
 }
 
-// Reopened says how the second opening has ended.
+// Reopened tells the Transfer how the second opening has ended.
 func (t *Transfer) Reopened(v Verdict) {
 	switch {
 	case t.state != transferReopening:
@@ -97,7 +97,7 @@ func (t *Transfer) Reopened(v Verdict) {
 	}
 }
 
-// fail ends the transfer before a chunk. The first failure is the one that is told.
+// fail ends the transfer before a chunk. The first failure is reported.
 func (t *Transfer) fail(c Chunk, v Verdict) {
 	if t.state != transferFailing {
 		t.state, t.prefix, t.failure = transferFailing, c.Off, v
@@ -108,8 +108,8 @@ func (t *Transfer) fail(c Chunk, v Verdict) {
 	}
 }
 
-// Finished reports whether nothing more happens, and then how many octets were moved, from the
-// first one on, and the first failure.
+// Finished reports whether the transfer is finished, and then returns how many octets were moved
+// without a gap from the first one on, and the first failure.
 func (t *Transfer) Finished() (n uint64, failure Verdict, ok bool) {
 	switch {
 	case t.inFlight > 0:

@@ -100,8 +100,8 @@ func TestRMA_35_RefusedChunksAreRepeatedOnce(t *testing.T) {
 	finished(t, &x, 0, stale)
 }
 
-// TestRMA_35_StragglerIsRepeatedToo: it was begun with the old key, and is refused when the new one
-// is there.
+// TestRMA_35_StragglerIsRepeatedToo: it was begun with the old key, and is refused when the Transfer has the new
+// one.
 func TestRMA_35_StragglerIsRepeatedToo(t *testing.T) {
 	var x Transfer
 	x.Reset(200, 100, true)

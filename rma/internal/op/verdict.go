@@ -1,6 +1,6 @@
 package op
 
-// A Verdict is whether a request may be served, and what the answer is if not.
+// A Verdict says whether a request may be served, and how it is refused otherwise.
 type Verdict struct {
 	Outcome Outcome // OK: it may
 	Reason  Reason
@@ -11,17 +11,17 @@ type KeyState uint8
 
 // The states of a key.
 const (
-	// NoKey stands for a wrong tag, for a region that is unknown and for a right that is missing:
-	// they are not told apart.
+	// NoKey stands for a wrong tag, an unknown region and a missing right, which are not
+	// distinguished.
 	NoKey KeyState = iota
 	// OldKey is the right key of an epoch that is over.
 	OldKey
-	// RightKey is the right key of an epoch that holds.
+	// RightKey is the right key of a valid epoch.
 	RightKey
 )
 
-// Judge decides whether a request for n octets at off of a region of that size may be served. The
-// bounds are told only to a client that has the key.
+// Judge decides whether a request for n octets at off of a region of that size may be served. Only a
+// client that has the key learns about the bounds.
 func Judge(k KeyState, size, off uint64, n uint32) Verdict {
 	switch {
 	case k == OldKey:

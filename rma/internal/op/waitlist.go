@@ -1,9 +1,9 @@
 package op
 
-// none is the number of no slot, and of no record.
+// none stands for no slot, or no record.
 const none = -1
 
-// A waitList is slots in order.
+// A waitList is an ordered list of slots.
 type waitList struct{ head, tail int32 }
 
 func (l *waitList) push(slots []slot, n int32) {

@@ -30,7 +30,7 @@ func (w *world) post() {
 	w.act(atClient, actions)
 }
 
-// receive gives a message to the machine that it is for.
+// receive passes a message to the machine that it is for.
 func (w *world) receive(role uint8, m *Message) {
 	if want := [2]Role{ClientRole, ServerRole}[role]; m.Role() != want {
 		w.wrong("a %d is for role %d, not %d", m.Type, m.Role(), want)
@@ -42,7 +42,7 @@ func (w *world) receive(role uint8, m *Message) {
 	}
 }
 
-// tell tells a machine what its window has decided.
+// tell reports a decision of the window to a machine.
 func (w *world) tell(what stepKind, g *grant) {
 	id, role := g.op, g.role
 	if what == stepTell {
@@ -67,7 +67,7 @@ func (w *world) tell(what stepKind, g *grant) {
 	}
 }
 
-// finish finishes a piece of work.
+// finish finishes a task.
 func (w *world) finish(k *work) {
 	job := *k
 	o, p := w.ledger(job.op)
@@ -133,7 +133,7 @@ func (w *world) change(o *ledger) {
 	o.changed = true
 }
 
-// rekey gives the region its next key, which may also be after a timeout.
+// rekey gives the region its next key, possibly after a timeout.
 func (w *world) rekey(o *ledger) {
 	if o.done && o.outcome.NoEffect() {
 		w.wrong("Rekey %x is done after outcome %d", o.id, o.outcome)
@@ -141,7 +141,7 @@ func (w *world) rekey(o *ledger) {
 	o.changed = true
 }
 
-// arrive is what happens when a packet comes, before any machine is asked.
+// arrive is the arrival of a packet, before any machine is told.
 func (w *world) arrive(role uint8, k packet) {
 	s := &w.sinks[role][max(k.record, 0)]
 	names := s.valid && s.op == k.op
@@ -194,7 +194,7 @@ func (w *world) add(k work) {
 	w.wrong("more work than there is room for")
 }
 
-// act does what a machine has told.
+// act performs an action of a machine.
 func (w *world) act(role uint8, actions []Action) {
 	w.buf = actions
 	for _, a := range actions {
@@ -268,7 +268,7 @@ func (w *world) actOfBoth(role uint8, a *Action) {
 	case Free:
 		w.freed(role, a)
 	case End:
-		if !w.junked[role] && a.Why != NotRead { // in a world a read takes as long as it likes
+		if !w.junked[role] && a.Why != NotRead { // in a world, a read may take any time
 			w.wrong("role %d ends the connection: %d, %x", role, a.Why, a.Op)
 		}
 		w.ended = true
@@ -276,7 +276,7 @@ func (w *world) actOfBoth(role uint8, a *Action) {
 	}
 }
 
-// revoke makes an STag invalid at once, but for a sink with memory of its own.
+// revoke makes an STag invalid at once, unless it is a sink with memory of its own.
 func (w *world) revoke(role uint8, a *Action) {
 	w.revokes++
 	k := work{kind: workRevoke, role: role, op: a.Op, record: a.Record, came: w.came[role]}
@@ -294,7 +294,7 @@ func (w *world) revoke(role uint8, a *Action) {
 	w.add(k)
 }
 
-// lingers reports whether the sink of an operation is to become invalid, and is not yet.
+// lingers reports whether the sink of an operation is being revoked, and still valid.
 func (w *world) lingers(role uint8, id ID) bool {
 	return slices.ContainsFunc(w.work[:], func(k work) bool { return k.kind == workLinger && k.role == role && k.op == id })
 }
@@ -362,7 +362,7 @@ func (w *world) completed(o *ledger, p *plan, a *Action) {
 	o.done, o.outcome = true, a.Outcome
 }
 
-// enable makes the STag of a record valid, for another operation than before.
+// enable makes the STag of a record valid, for a new operation.
 func (w *world) enable(role uint8, a *Action) {
 	s := &w.sinks[role][a.Record]
 	if s.valid {
@@ -381,8 +381,8 @@ func (w *world) source(id ID) bool {
 	return p.cmd.Source
 }
 
-// sinkAtServer and sinkAtClient are the records that the messages have named: one that is over names
-// an STag that is not valid.
+// sinkAtServer and sinkAtClient return the records that a message has named: the STag of a record that has ended
+// is not valid.
 func (w *world) sinkAtServer(id ID) int { return w.sinkOf(atServer, id) }
 func (w *world) sinkAtClient(id ID) int { return w.sinkOf(atClient, id) }
 
@@ -429,7 +429,7 @@ func (w *world) actOfServer(a *Action) {
 	}
 }
 
-// send sends a message, which invalidates what the peer has named for its operation.
+// send sends a message, which invalidates the STag that the peer has named for its operation.
 func (w *world) send(role uint8, m Message, ends bool) {
 	record := w.sinkOf(1-role, m.Op)
 	waiting := w.heard[1-role].n

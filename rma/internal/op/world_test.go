@@ -7,11 +7,11 @@ import (
 )
 
 // A world is a client and a server with everything between and around them: two directions of a
-// connection, each in order and as slow as it likes, what places and reads memory without asking the
-// machines, the windows of both, and the workers that seal, open and copy. Each does one step at a
-// time, in any order. Time passes in steps of its own.
+// connection, each in order and arbitrarily slow, the placing and reading of memory without the machines,
+// the windows of both, and the workers that seal, open and copy. Each takes one step at a time, in any
+// order. Time passes in separate steps.
 //
-// Bits that only the test knows are checked in each step, see fault.
+// Each step checks facts that only the test knows: see fault.
 type world struct {
 	state
 	client *Client
@@ -19,7 +19,7 @@ type world struct {
 	buf    []Action
 }
 
-// bounds of a world.
+// The bounds of a world.
 const (
 	maxOps     = 8
 	maxPackets = 24
@@ -28,15 +28,15 @@ const (
 	maxRecords = 8
 )
 
-// A state is a world without the machines. It can be compared.
+// A state is a world without the machines. It is comparable.
 type state struct {
 	now     time.Duration
 	params  params
 	up      packets // from the client
 	down    packets
-	heard   [2]packets // by role: what has come, and Receive was not called for yet
+	heard   [2]packets // by role: arrived, but not yet passed to Receive
 	came    [2]uint8   // messages that have come
-	read    [2]uint8   // those of them that Receive was called for
+	read    [2]uint8   // messages passed to Receive
 	sinks   [2][maxRecords]sink
 	grants  [maxGrants]grant
 	work    [maxWork]work
@@ -45,23 +45,23 @@ type state struct {
 	dead    bool // the connection is gone
 	lost    [2]bool
 	closed  [2]bool
-	junked  [2]bool // a message came that ends the connection
+	junked  [2]bool // a message arrived that ends the connection
 	ended   bool    // a machine has ended it
-	revokes int     // that were asked for
+	revokes int     // that were requested
 	fault   string
 }
 
-// params are what differs between worlds.
+// params are the parameters in which worlds differ.
 type params struct {
 	plans    [maxOps]plan
 	n        int              // operations
 	rate     [2]time.Duration // by role: how many ns its clock gains in a ms
-	copying  time.Duration    // how long a copy takes at most
-	lateness time.Duration    // how late Tick may be called; 0: as late as it likes
+	copying  time.Duration    // longest duration of a copy
+	lateness time.Duration    // how late Tick may be called; 0: any time
 	cuts     bool             // the connection may be lost
 	closes   bool             // both sides may be closed
 	window   bool             // a window may expire and refuse
-	junk     [2]bool          // by role: a message may come that ends the connection
+	junk     [2]bool          // by role: a message that ends the connection may arrive
 }
 
 // A plan is one operation.
@@ -79,7 +79,7 @@ const (
 	atServer = 1
 )
 
-// A packet is on the way.
+// A packet is in flight.
 type packet struct {
 	kind   packetKind
 	msg    Message
@@ -128,7 +128,7 @@ type grantState uint8
 const (
 	noGrant grantState = iota
 	grantQueued
-	grantComing // the machine was not told yet
+	grantComing // the machine has not been told yet
 	grantHad
 	grantHeld
 )
@@ -150,18 +150,18 @@ const (
 	workCopy
 	workCopying
 	workPulled
-	workLinger // until then a sink that is being revoked is valid, which takes as long as the other side likes
+	workLinger // a sink that is being revoked stays valid until this work is done, which takes as long as the other side likes
 	workRevoke
 )
 
-// A work is what the caller of a machine does meanwhile.
+// A work is a task of a machine's caller.
 type work struct {
 	kind   workKind
 	role   uint8
 	op     ID
 	record int
 	good   bool
-	until  time.Duration // of a copy: Before, then when it ends at last
+	until  time.Duration // of a copy: Before, then its latest end
 	came   uint8         // of a Revoke: messages that are received first
 }
 
@@ -180,7 +180,7 @@ func (w *world) wrong(format string, args ...any) {
 	}
 }
 
-// clock is the time of a side.
+// clock returns the time of a side.
 func (w *world) clock(role uint8) time.Time {
 	return epoch.Add(w.now + w.now/time.Millisecond*w.params.rate[role])
 }
@@ -204,7 +204,7 @@ func (w *world) ledger(id ID) (*ledger, *plan) {
 	return &ledger{}, &plan{}
 }
 
-// A step is one of a world.
+// A step is a step of a world.
 type step struct {
 	kind stepKind
 	i    int
@@ -235,7 +235,7 @@ var stepNames = []string{"post", "arrive up", "arrive down", "receive", "grant",
 
 func (s step) String() string { return fmt.Sprintf("%s %d %v", stepNames[s.kind], s.i, s.to) }
 
-// steps appends all steps that are possible now, but for stepTime.
+// steps appends all steps that are possible now, except stepTime.
 func (w *world) steps(dst []step) []step {
 	add := func(ok bool, k stepKind, i int) {
 		if ok {
@@ -267,7 +267,7 @@ func (w *world) steps(dst []step) []step {
 	return dst
 }
 
-// completes reports whether an RDMA Read has completed that the server was not told of.
+// completes reports whether an RDMA Read has completed of which the server has not been told.
 func (w *world) completes(role uint8) bool {
 	return slices.ContainsFunc(w.work[:], func(k work) bool { return k.kind == workPulled && k.role == role })
 }
@@ -279,7 +279,7 @@ func (w *world) deadline(role uint8) (time.Time, bool) {
 	return w.server.Deadline()
 }
 
-// mayPass reports whether time may pass until then: neither a copy nor a Tick takes longer than it may.
+// mayPass reports whether time may pass until then: no copy and no Tick may be later than allowed.
 func (w *world) mayPass(to time.Duration) bool {
 	for i := range w.work {
 		if k := &w.work[i]; k.kind == workCopying && to > k.until {
@@ -342,7 +342,7 @@ func (w *world) do(s step) {
 	}
 }
 
-// cut is the end of the connection: what is on the way is gone.
+// cut ends the connection: packets in flight are lost.
 func (w *world) cut() {
 	w.dead = true
 	w.up, w.down = packets{}, packets{}
@@ -360,7 +360,7 @@ func (w *world) loses(role uint8) {
 	}
 }
 
-// resting tells what is wrong in a world in which nothing can happen any more.
+// resting returns what is wrong in a world in which nothing can happen any more.
 func (w *world) resting() string {
 	switch {
 	case w.fault != "":

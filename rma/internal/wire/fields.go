@@ -8,10 +8,10 @@ import (
 	"github.com/goiwarp/iwarp/regionkey"
 )
 
-// dataCtrEnd is the number that no sealed data has, nor a larger one.
+// dataCtrEnd is above all numbers of sealed data.
 const dataCtrEnd = 1 << 48
 
-// putCount writes a duration, in units; as many as there can be for a longer one.
+// putCount writes a duration in units, limited to the greatest number that fits.
 func putCount(b []byte, d, unit time.Duration) {
 	n := min(max(0, d/unit), math.MaxUint32)
 	binary.BigEndian.PutUint32(b, uint32(n))
@@ -22,7 +22,7 @@ func count(b []byte, unit time.Duration) time.Duration {
 	return time.Duration(binary.BigEndian.Uint32(b)) * unit
 }
 
-// epoch reads an epoch, of which the first one is 1.
+// epoch reads an epoch. The first one is 1.
 func epoch(b []byte) (regionkey.Epoch, error) {
 	e := regionkey.Epoch(binary.BigEndian.Uint32(b))
 	if e == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/goiwarp/iwarp/regionkey"
 )
 
-// FuzzMessage reads messages of a peer that may send anything, which in suite 0 gets as far as
-// the bodies. What is read and written again is the same, but for octets that mean nothing.
+// FuzzMessage reads messages of a peer that may send anything, which in suite 0 gets as far as the
+// bodies. A message that is read and written again is the same, except for octets without meaning.
 func FuzzMessage(f *testing.F) {
 	k := newVectorKeys(f)
 	sealed := make(map[string]uint64)
@@ -47,7 +47,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// forget takes out what suite 0 does not send.
+// forget clears what suite 0 does not send.
 func forget(body any) {
 	if m, ok := body.(*OpenRep); ok {
 		m.Keys = [3]regionkey.Key{}

@@ -19,7 +19,7 @@ const (
 // MaxSize is the length of the longest message.
 const MaxSize = 168
 
-// ErrMalformed is the error of a message that is not as it must be.
+// ErrMalformed is the error of a malformed message.
 var ErrMalformed = errors.New("rma: malformed message")
 
 func malformed(format string, args ...any) error {
@@ -49,7 +49,7 @@ const (
 type layout struct {
 	name   string
 	size   int
-	secret int // octets between what is sent in clear and the outer tag
+	secret int // encrypted octets in front of the outer tag
 	inner  bool
 }
 
@@ -77,10 +77,10 @@ func (t Type) String() string {
 	return layouts[t].name
 }
 
-// Size is how long messages of the type are, which must be one of those above.
+// Size returns the length of messages of the type, which must be one of those above.
 func (t Type) Size() int { return layouts[t].size }
 
-// A Header is what each message begins with.
+// A Header is the start of each message.
 type Header struct {
 	Type  Type // Append sets it
 	Class op.Class
@@ -88,8 +88,8 @@ type Header struct {
 	Op    op.ID  // 0 in a HELLO, and in no other message
 }
 
-// begin appends a message that is zero but for its header. It returns everything, and the
-// message.
+// begin appends a message that is zero except for its header. It returns the extended slice, and
+// the message.
 func begin(dst []byte, t Type, h Header) (all, msg []byte) {
 	n := t.Size()
 	dst = slices.Grow(dst, n)
@@ -103,7 +103,7 @@ func begin(dst []byte, t Type, h Header) (all, msg []byte) {
 	return all, msg
 }
 
-// parseHeader reads the header of a message, which has the length of its type.
+// parseHeader reads the header of a message, and checks its length.
 func parseHeader(msg []byte) (h Header, err error) {
 	if len(msg) < headerSize {
 		return h, malformed("%d octets, fewer than a header", len(msg))
@@ -128,7 +128,7 @@ func parseHeader(msg []byte) (h Header, err error) {
 	return h, nil
 }
 
-// is checks that the message is of that type, as Parse takes it from Open.
+// is checks that the message, which Open has returned for Parse, is of that type.
 func is(msg []byte, t Type) error {
 	if len(msg) != t.Size() || Type(msg[1]) != t {
 		return malformed("%d octets that are not a %v", len(msg), t)

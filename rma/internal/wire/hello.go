@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// Suite0 has no keys. The others are those of package regionkey.
+	// Suite0 has no keys. Package regionkey defines the other suites.
 	Suite0 uint8 = 0
-	// NoSuite is the suite of the HELLO that comes first, which chooses none.
+	// NoSuite is the chosen suite in the first HELLO, which chooses none.
 	NoSuite uint16 = 0xffff
 )
 
-// Limits of what a HELLO says.
+// Limits of the values in a HELLO.
 const (
 	MinMaxOp       = 512
 	MaxMaxOp       = 65536
@@ -31,11 +31,11 @@ const (
 // ErrNoSuite is the error of two sides that have no suite in common.
 var ErrNoSuite = errors.New("rma: no suite in common")
 
-// Offer is a suite as one of those that a HELLO offers.
+// Offer returns the bit that stands for a suite in Hello.Offered.
 func Offer(suite uint8) uint16 { return 1 << suite }
 
-// ChooseSuite is the suite of two sides that offer these. AES-128 comes before AES-256, which a
-// side demands by not offering the other; suite 0 comes last.
+// ChooseSuite returns the suite for two sides that offer these suites. AES-128 comes before AES-256,
+// which a side demands by not offering AES-128; suite 0 comes last.
 func ChooseSuite(a, b uint16) (uint8, error) {
 	for _, s := range []uint8{regionkey.SuiteAES128, regionkey.SuiteAES256, Suite0} {
 		if a&b&Offer(s) != 0 {
@@ -104,8 +104,8 @@ func (m *Hello) check() error {
 	)
 }
 
-// Suite is the suite of the sender of m and of a side that offers these. In an answer the sender has
-// chosen it, and in the first HELLO none.
+// Suite returns the suite for the sender of m and a side that offers these suites. In an answer, the
+// sender must have chosen that suite; in the first HELLO, none.
 func (m *Hello) Suite(offered uint16, answer bool) (uint8, error) {
 	s, err := ChooseSuite(offered, m.Offered)
 	want := NoSuite

@@ -100,13 +100,13 @@ func (s *sample) control(k *vectorKeys, suite uint8) *regionkey.Control {
 	}
 }
 
-// plain makes the Append of a body without an inner tag what a sample wants.
+// plain adapts the Append of a body without an inner tag to the signature of a sample.
 func plain(f func([]byte, Header, *regionkey.Control) []byte) func([]byte, Header, *regionkey.Control, *vectorKeys) []byte {
 	return func(dst []byte, h Header, c *regionkey.Control, _ *vectorKeys) []byte { return f(dst, h, c) }
 }
 
-// samples are the messages of the vectors, and of the other types. Those that have no octets here
-// are not among the vectors.
+// samples are the messages of the vectors, and of the other types. Samples without octets here are not
+// among the vectors.
 func samples(t testing.TB) []*sample {
 	v := newVectorKeys(t)
 	hello := &Hello{
@@ -159,7 +159,7 @@ func samples(t testing.TB) []*sample {
 	}
 }
 
-// sampleOf is the sample of that name.
+// sampleOf returns the sample of that name.
 func sampleOf(t testing.TB, name string) *sample {
 	t.Helper()
 	for _, s := range samples(t) {
@@ -171,7 +171,7 @@ func sampleOf(t testing.TB, name string) *sample {
 	return nil
 }
 
-// fresh is an empty body of the type of that one.
+// fresh returns an empty body of the same type.
 func fresh(t Type) any {
 	switch t {
 	case TypeHello:

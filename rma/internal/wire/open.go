@@ -18,10 +18,10 @@ const (
 	allOps = OpRead | OpWrite | OpManage
 )
 
-// OpsOf is one kind as it is in Ops.
+// OpsOf returns the bit of one kind.
 func OpsOf(t regionkey.OpType) Ops { return 1 << (t - regionkey.Read) }
 
-// parseOps reads kinds of operations, one at least.
+// parseOps reads kinds of operations, at least one.
 func parseOps(b byte) (Ops, error) {
 	o := Ops(b)
 	if o == 0 || o&^allOps != 0 {
@@ -30,7 +30,7 @@ func parseOps(b byte) (Ops, error) {
 	return o, nil
 }
 
-// An OpenReq asks for the keys of a region.
+// An OpenReq requests the keys of a region.
 type OpenReq struct {
 	Region   uint64
 	Instance [16]byte
@@ -64,14 +64,14 @@ type OpenRep struct {
 	Epoch  regionkey.Epoch
 	Size   uint64
 	Ops    Ops
-	// Keys are those for reads, writes and Rekey; zero: not granted.
+	// Keys are the keys for reads, writes and Rekey; zero: not granted.
 	Keys [3]regionkey.Key
 }
 
-// Key is the key for operations of one kind.
+// Key returns the key for operations of one kind.
 func (m *OpenRep) Key(t regionkey.OpType) *regionkey.Key { return &m.Keys[t-regionkey.Read] }
 
-// Append appends the message. In suite 0 it has no keys.
+// Append appends the message. In suite 0 it contains no keys.
 func (m *OpenRep) Append(dst []byte, h Header, c *regionkey.Control) []byte {
 	all, msg := begin(dst, TypeOpenRep, h)
 	binary.BigEndian.PutUint64(msg[24:], m.Region)

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/regionkey"
 )
 
-// A ReadReq asks for octets of a region.
+// A ReadReq requests octets of a region.
 type ReadReq struct {
 	Region   uint64
 	Epoch    regionkey.Epoch
@@ -15,7 +15,7 @@ type ReadReq struct {
 	Offset   uint64
 	SinkTO   uint64
 	Length   uint32
-	TTL      time.Duration // after which the server begins it no more
+	TTL      time.Duration // after which the server does not begin it any more
 }
 
 // Append appends the message, with the proof of the Sealer; in suite 0 there is none.
@@ -35,7 +35,7 @@ func (m *ReadReq) Append(dst []byte, h Header, c *regionkey.Control, s *regionke
 	return all
 }
 
-// Parse reads the message. Offset and Length may be outside of each region.
+// Parse reads the message. It does not check Offset and Length against a region.
 func (m *ReadReq) Parse(msg []byte) error {
 	err := is(msg, TypeReadReq)
 	if err != nil {
@@ -53,7 +53,7 @@ func (m *ReadReq) Parse(msg []byte) error {
 	return err
 }
 
-// A ReadDone says that the octets were written to the sink, which it invalidates.
+// A ReadDone follows the octets that were written to the sink, and invalidates the sink.
 type ReadDone struct {
 	DataCtr uint64
 	Length  uint32

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/regionkey"
 )
 
-// A RekeyReq asks for the next epoch of a region.
+// A RekeyReq requests the next epoch of a region.
 type RekeyReq struct {
 	Region uint64
 	Epoch  regionkey.Epoch // whose key the client holds
@@ -17,8 +17,8 @@ type RekeyReq struct {
 	Secret regionkey.Key
 }
 
-// Append appends the message, with the proof of the Sealer. In suite 0 it has neither that nor
-// the secret.
+// Append appends the message, with the proof of the Sealer. In suite 0 it contains neither the proof
+// nor the secret.
 func (m *RekeyReq) Append(dst []byte, h Header, c *regionkey.Control, s *regionkey.Sealer) []byte {
 	all, msg := begin(dst, TypeRekeyReq, h)
 	binary.BigEndian.PutUint64(msg[24:], m.Region)
@@ -52,7 +52,7 @@ func (m *RekeyReq) Parse(msg []byte, suite uint8) error {
 	return err
 }
 
-// A RekeyDone says that the region is in the next epoch.
+// A RekeyDone reports that the region is in the next epoch.
 type RekeyDone struct {
 	Region uint64
 	Epoch  regionkey.Epoch

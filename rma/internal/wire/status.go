@@ -8,13 +8,13 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
-// A Status ends an operation that failed. A Code that is unknown, or of a local outcome, is not refused.
+// A Status ends an operation that failed. Unknown Codes, and Codes of local outcomes, are not refused.
 type Status struct {
 	Code       op.Outcome
 	Reason     op.Reason
 	RetryAfter time.Duration
 	Region     uint64
-	// Epoch is the current one; 0 unless the client holds a key of an older one.
+	// Epoch is the current epoch; 0 unless the client holds a key of an older epoch.
 	Epoch regionkey.Epoch
 }
 

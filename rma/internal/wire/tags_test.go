@@ -60,7 +60,7 @@ func TestRMA_7_NumbersOfMessages(t *testing.T) {
 		_, err := Open(s.build(k, suite), 3, c)
 		require.NoError(t, err)
 	}
-	// A number that was changed to the right one is no help.
+	// To change the number to the right one does not help.
 	s := sampleOf(t, "READ_DONE")
 	msg := s.build(k, regionkey.SuiteAES128)
 	msg[15] = 4
@@ -99,7 +99,7 @@ func TestRMA_8_InnerTags(t *testing.T) {
 	}
 }
 
-// TestRMA_9_NoKeyLooksLikeAWrongOne: a region that is unknown has no key.
+// TestRMA_9_NoKeyLooksLikeAWrongOne: there is no key for an unknown region.
 func TestRMA_9_NoKeyLooksLikeAWrongOne(t *testing.T) {
 	k := newVectorKeys(t)
 	s := sampleOf(t, "READ_REQ")
@@ -107,7 +107,7 @@ func TestRMA_9_NoKeyLooksLikeAWrongOne(t *testing.T) {
 	wrong := CheckInner(msg, regionkey.SuiteAES128, k.writes)
 	require.ErrorIs(t, wrong, ErrInner)
 	require.Equal(t, wrong, CheckInner(msg, regionkey.SuiteAES128, nil))
-	// Without a tag it is not let through either.
+	// Without a tag it is not accepted either.
 	clear(msg[64:80])
 	require.Equal(t, wrong, CheckInner(msg, regionkey.SuiteAES128, nil))
 
@@ -116,13 +116,13 @@ func TestRMA_9_NoKeyLooksLikeAWrongOne(t *testing.T) {
 	plain[64] = 1
 	require.ErrorIs(t, CheckInner(plain, Suite0, nil), ErrInner)
 
-	// The answers have one length, whatever the reason.
+	// The answers have the same length, whatever the reason.
 	a := (&Status{Code: op.RemoteAuth, Reason: op.BadKey, Region: 1}).Append(nil, Header{Op: 1}, k.server)
 	b := (&Status{Code: op.RemoteAuth, Reason: op.StaleEpoch, Region: 2, Epoch: 9}).Append(nil, Header{Op: 1}, k.server)
 	require.Len(t, a, len(b))
 }
 
-// TestRMA_10_OffsetsAreNotJudged: what is outside of a region is told behind the inner tag only.
+// TestRMA_10_OffsetsAreNotJudged: only a request with the right inner tag learns what is outside of a region.
 func TestRMA_10_OffsetsAreNotJudged(t *testing.T) {
 	k := newVectorKeys(t)
 	for _, m := range []ReadReq{

@@ -99,7 +99,7 @@ func TestRMA_2_Layouts(t *testing.T) {
 	require.Equal(t, make([]byte, 4), status[28:32])
 }
 
-// TestRMA_2_RekeyOnTheWire: what is under the tags of a REKEY_REQ, which is not among the vectors.
+// TestRMA_2_RekeyOnTheWire: the octets under the tags of a REKEY_REQ, which is not among the vectors.
 func TestRMA_2_RekeyOnTheWire(t *testing.T) {
 	k := newVectorKeys(t)
 	s := sampleOf(t, "REKEY_REQ")

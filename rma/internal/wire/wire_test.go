@@ -82,7 +82,7 @@ func TestRMA_2_HeadersThatAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, ErrMalformed)
 		require.ErrorContains(t, err, c.want)
 	}
-	// A message that is right is not read as one of another type, of the same length even.
+	// A valid message is not read as one of another type, even of the same length.
 	for _, s := range samples(t) {
 		msg := s.build(k, Suite0)
 		for other := TypeHello; other <= TypeRekeyDone; other++ {
@@ -168,13 +168,13 @@ func TestRMA_2_BodiesThatAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, ErrMalformed)
 		require.ErrorContains(t, err, c.want)
 	}
-	// What suite 0 alone has.
+	// Only suite 0 has these.
 	for name, change := range map[string]func([]byte){"WRITE_REQ": u8(48, 1), "PULL": u32(40, 0)} {
 		msg := sampleOf(t, name).build(k, Suite0)
 		change(msg)
 		require.NoError(t, parseIn(fresh(Type(msg[1])), msg, Suite0))
 	}
-	// What suite 0 alone has not: nothing would hide the key.
+	// Only suite 0 does not have this: nothing would hide the key.
 	for at := 48; at < 80; at++ {
 		msg := sampleOf(t, "REKEY_REQ").build(k, Suite0)
 		clear(msg[48:80])
@@ -192,7 +192,7 @@ func TestRMA_2_ReservedOctets(t *testing.T) {
 		"REKEY_REQ": {{44, 48}}, "REKEY_DONE": {{36, 40}},
 	} {
 		s := sampleOf(t, name)
-		// Octets of before are not sent.
+		// Octets from an earlier use are not sent.
 		dirty := bytes.Repeat([]byte{0xff}, MaxSize)
 		msg := s.append(dirty[:0], s.header, nil, k)
 		_, want, err := openAndParse(msg, s.header.Ctr, nil, Suite0)
@@ -228,10 +228,10 @@ func TestRMA_4_ChoiceOfASuite(t *testing.T) {
 		{s0 | s1, s0 | s2, 0},
 		{s0 | s2, s0 | s2, 2},
 		{s0, s0 | s1, 0},
-		{s0, s1 | s2, -1}, // the other side is not insecure
+		{s0, s1 | s2, -1}, // the other side does not set Insecure
 		{s1, s2, -1},
 		{0, 0xffff, -1},
-		{0xfff8, 0xfff8, -1}, // suites that we do not know
+		{0xfff8, 0xfff8, -1}, // unknown suites
 		{0xfffa, s1, 1},
 	} {
 		for _, order := range [][2]uint16{{c.a, c.b}, {c.b, c.a}} {
@@ -264,7 +264,7 @@ func TestRMA_4_ChoiceOfASuite(t *testing.T) {
 	require.Equal(t, 10*time.Millisecond+500*time.Microsecond, op.MinGuard(500*time.Millisecond))
 }
 
-// TestLeastGuardIsRight to the peer, also where it is no whole number of microseconds.
+// TestLeastGuardIsRight: the peer accepts it, even if it is not a whole number of microseconds.
 func TestLeastGuardIsRight(t *testing.T) {
 	for _, pull := range []time.Duration{time.Millisecond, 20_500 * time.Microsecond, 1_234_567, MaxPullTimeout - 1} {
 		m := Hello{Chosen: NoSuite, MaxOp: MinMaxOp, PullTimeout: pull, Guard: op.MinGuard(pull)}
@@ -319,7 +319,7 @@ func TestMessagesAllocateNothing(t *testing.T) {
 	}
 }
 
-// readAgain opens, checks and reads a message as a receiver does.
+// readAgain opens, checks and reads a message like a receiver.
 func readAgain(msg []byte, c *regionkey.Control, k *vectorKeys) error {
 	h, err := Open(msg, 1, c)
 	if err != nil {

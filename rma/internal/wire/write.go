@@ -13,7 +13,7 @@ type WriteReq struct {
 	Epoch  regionkey.Epoch
 	Length uint32
 	Offset uint64
-	// Where the server may read them itself, in suite 0.
+	// Where the server may read the octets itself, in suite 0.
 	SourceSTag uint32
 	SourceTO   uint64
 }
@@ -34,7 +34,7 @@ func (m *WriteReq) Append(dst []byte, h Header, c *regionkey.Control, s *regionk
 	return all
 }
 
-// Parse reads the message. Offset and Length may be outside of each region.
+// Parse reads the message. It does not check Offset and Length against a region.
 func (m *WriteReq) Parse(msg []byte, suite uint8) error {
 	err := is(msg, TypeWriteReq)
 	if err != nil {
@@ -57,7 +57,7 @@ func (m *WriteReq) Parse(msg []byte, suite uint8) error {
 // A Pull asks the client for the octets of a write.
 type Pull struct {
 	Salt     [16]byte
-	SinkSTag uint32 // 0: the server reads them itself, in suite 0
+	SinkSTag uint32 // 0: the server reads the octets itself, in suite 0
 	Length   uint32
 	SinkTO   uint64
 	Timeout  time.Duration
@@ -93,7 +93,7 @@ func (m *Pull) Parse(msg []byte, suite uint8) error {
 	return inRange("a pull timeout", m.Timeout, MinPullTimeout, MaxPullTimeout)
 }
 
-// A Data says that the octets of a write are in the sink, which it invalidates.
+// A Data follows the octets of a write into the sink, and invalidates the sink.
 type Data struct {
 	DataCtr uint64
 	Length  uint32
@@ -119,7 +119,7 @@ func (m *Data) Parse(msg []byte) error {
 	return err
 }
 
-// A WriteDone says that the octets of a write are in the region.
+// A WriteDone reports that the octets of a write are in the region.
 type WriteDone struct {
 	Salt   [16]byte // of the Pull
 	Length uint32
