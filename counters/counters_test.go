@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBucketsHaveTheirBounds: each bound belongs to its bucket, and what is longer to the next.
+// TestBucketsHaveTheirBounds: each bound belongs to its bucket, and longer durations to the next.
 func TestBucketsHaveTheirBounds(t *testing.T) {
 	require.Zero(t, BucketOf(-1))
 	require.Zero(t, BucketOf(0))
@@ -49,7 +49,7 @@ func TestOpsHaveEachKind(t *testing.T) {
 	}
 }
 
-// TestSumsOfQPs: Add and AddNow together add each field but Path.
+// TestSumsOfQPs: Add and AddNow together add each field except Path.
 func TestSumsOfQPs(t *testing.T) {
 	var one QP
 	v := reflect.ValueOf(&one).Elem()
@@ -60,7 +60,7 @@ func TestSumsOfQPs(t *testing.T) {
 	require.Equal(t, one, sum)
 }
 
-// TestSumsOfWaitsDoNotGoBack: they are the longest Duration where they would be longer.
+// TestSumsOfWaitsDoNotGoBack: a sum stays at the longest Duration when it would be longer.
 func TestSumsOfWaitsDoNotGoBack(t *testing.T) {
 	const most = time.Duration(math.MaxInt64)
 	sum := QP{ReadWaitTime: most - time.Hour}

@@ -2,16 +2,16 @@ package counters
 
 import "encoding/json"
 
-// MarshalJSON is an object of the counts that are not 0, by the name of the End.
+// MarshalJSON returns an object of the counts that are not 0, by the name of the End.
 func (e Ended) MarshalJSON() ([]byte, error) { return byName(e[:], endNames[:]) }
 
-// UnmarshalJSON is the reverse of MarshalJSON. Names that it does not know are left out.
+// UnmarshalJSON is the reverse of MarshalJSON. It ignores unknown names.
 func (e *Ended) UnmarshalJSON(b []byte) error { return fromNames(b, e[:], endNames[:]) }
 
-// MarshalJSON is an object of the counts that are not 0, by the name of the Cause.
+// MarshalJSON returns an object of the counts that are not 0, by the name of the Cause.
 func (s Setups) MarshalJSON() ([]byte, error) { return byName(s[:], causeNames[:]) }
 
-// UnmarshalJSON is the reverse of MarshalJSON. Names that it does not know are left out.
+// UnmarshalJSON is the reverse of MarshalJSON. It ignores unknown names.
 func (s *Setups) UnmarshalJSON(b []byte) error { return fromNames(b, s[:], causeNames[:]) }
 
 func byName(counts []uint64, names []string) ([]byte, error) {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// QP counts what a QP has sent and received, by kind of message. Octets of the peer are counted when they are placed, octets of this
-// side when they are ready to be sent, and messages when all of their octets are. What is ready may wait, where the peer reads nothing,
-// or where a responder may not send yet (RFC 5044 section 7.1.2); if the connection ends first it never leaves.
+// QP counts what a QP has sent and received, by kind of message. Received octets are counted when they are placed, sent octets
+// when they are ready to be sent, and messages when all of their octets are. Octets that are ready may wait, if the peer reads nothing
+// or while a responder may not send yet (RFC 5044 section 7.1.2); if the connection ends first, they are never sent.
 type QP struct {
-	// Path identifies how the connection performs its I/O: "raw TCP", by system calls of the
-	// library's own; "net.Conn (*net.TCPConn)", or another type, by the methods of that type
+	// Path identifies how the connection performs its I/O: "raw TCP" if the library makes the system
+	// calls itself; "net.Conn (*net.TCPConn)", or another type, if it calls the methods of that type
 	// (see iwarp.Config.PlainIO); "TLS"; "pipe"; "sctp" or "sctp+udp".
 	Path string `json:"path"`
 
@@ -20,30 +20,30 @@ type QP struct {
 	// (see iwarp.QPConfig.RNRWait).
 	ReceiveWaits uint64 `json:"receive_waits"`
 
-	// ReadWaits counts the RDMA Reads that have waited for the window of iwarp.QPConfig.Solicitor, and
-	// ReadWaitTime is how long they have waited, all together, up to the longest Duration.
+	// ReadWaits counts the RDMA Reads that have waited for the window of iwarp.QPConfig.Solicitor.
+	// ReadWaitTime is how long they have waited in total, up to the longest Duration.
 	ReadWaits    uint64        `json:"read_waits"`
 	ReadWaitTime time.Duration `json:"read_wait_ns"`
 
-	// CommitsServed counts the valid Commits of the peer, and CommitsFailed those of them with
+	// CommitsServed counts the valid Commits of the peer, and CommitsFailed the ones among them with
 	// a status other than 0. CommitsNotDurable counts their regions without a durable backing.
 	CommitsServed     uint64 `json:"commits_served"`
 	CommitsFailed     uint64 `json:"commits_failed"`
 	CommitsNotDurable uint64 `json:"commits_not_durable"`
 
 	// SharedTaken counts the receives that messages of the peer have taken from the SRQ.
-	// SharedHeld is the number of them that are occupied now, because their completion has
+	// SharedHeld is how many of these receives are occupied now, because their completion has
 	// not been polled.
 	SharedTaken uint64 `json:"shared_taken"`
 	SharedHeld  int    `json:"shared_held"`
 
-	// SendQueued and RecvQueued are the work requests in the queues now: those that are posted, and those whose completion
-	// has not been polled. Of an SRQ there are the receives of SharedHeld.
+	// SendQueued and RecvQueued are the work requests in the queues now: work requests that are posted, and those whose
+	// completion has not been polled. With an SRQ, RecvQueued counts the receives of SharedHeld.
 	SendQueued int `json:"send_queued"`
 	RecvQueued int `json:"recv_queued"`
 }
 
-// Add adds the counts of p, except for those of now, which belong to QPs that have not ended. The Path stays.
+// Add adds the counts of p, except those of now, which belong to QPs that have not ended. It does not change Path.
 func (q *QP) Add(p *QP) {
 	q.Sent.Add(&p.Sent)
 	q.Received.Add(&p.Received)
@@ -63,7 +63,7 @@ func (q *QP) AddNow(p *QP) {
 	q.RecvQueued += p.RecvQueued
 }
 
-// TCP is what the kernel tells of a TCP connection.
+// TCP is what the kernel reports about a TCP connection.
 type TCP struct {
 	RTT         time.Duration `json:"rtt_ns"`      // the round trip now, smoothed
 	RTTVar      time.Duration `json:"rtt_var_ns"`  // its variation now

@@ -2,7 +2,7 @@ package counters
 
 // RNIC counts what an RNIC and all of its QPs have done.
 type RNIC struct {
-	// Paths has the QPs by QP.Path, in the order of these names. How many there are depends on the program alone.
+	// Paths holds the counts of QPs by QP.Path, in the order of these names. Only the program determines how many there are.
 	Paths []Path `json:"paths"`
 	// Terminates counts the QPs that have ended by a Terminate.
 	Terminates []Terminate `json:"terminates"`
@@ -10,8 +10,8 @@ type RNIC struct {
 	CQOverflows   uint64 `json:"cq_overflows"`   // times that a CQ began to lose completions
 	EventsDropped uint64 `json:"events_dropped"` // see iwarp.RNIC.EventsDropped
 
-	// Refused counts the connections of initiators that were refused here, Failed those of this side that were not
-	// established; Pending are being set up now.
+	// Refused counts the connections of initiators that were refused here, and Failed the connections of this side that were
+	// not established. Pending is how many connections are being set up now.
 	Refused Setups `json:"setups_refused"`
 	Failed  Setups `json:"setups_failed"`
 	Pending int    `json:"setups_pending"`
@@ -22,26 +22,26 @@ type Path struct {
 	QP // the sums
 
 	Made  uint64 `json:"made"` // QPs that were established
-	Live  int    `json:"live"` // those that have not ended now
+	Live  int    `json:"live"` // QPs that have not ended now
 	Ended Ended  `json:"ended"`
 
-	// TCP.Retransmits is a sum that includes the QPs that have ended. The other fields are of the QPs that are live now: the mean of RTT and
-	// RTTVar, and the sums of the rest. TCPs is how many QPs there are now for which the kernel tells them.
+	// TCP.Retransmits is a sum that includes the QPs that have ended. The other fields of TCP are about the QPs that are live now: the
+	// means of RTT and RTTVar, and the sums of the rest. TCPs is the number of QPs now for which the kernel reports these fields.
 	TCP  TCP `json:"tcp"`
 	TCPs int `json:"tcp_connections"`
 
-	// Latency has one element for each operation that has succeeded at least once: the time from PostSend until the
-	// completion is there. It is empty without iwarp.Config.Latency.
+	// Latency has one element for each operation that has succeeded at least once: the time from PostSend until its
+	// completion. It is empty without iwarp.Config.Latency.
 	Latency []Latency `json:"latency,omitempty"`
 }
 
-// Terminate counts the Terminates with one code (RFC 6580 section 3) that were received, or that this side had to send, also where
-// it could not do so any more.
+// Terminate counts the Terminates with one code (RFC 6580 section 3) that were received, or that this side had to send, even if
+// it could no longer do so.
 type Terminate struct {
 	Layer  uint8  `json:"layer"`
 	Type   uint8  `json:"type"`
 	Code   uint8  `json:"code"`
-	Known  bool   `json:"known"`  // false: all codes that no RFC has, together, whose numbers are not here
+	Known  bool   `json:"known"`  // false: counts all codes that no RFC defines, without their numbers
 	Remote bool   `json:"remote"` // received
 	Count  uint64 `json:"count"`
 }
@@ -49,7 +49,7 @@ type Terminate struct {
 // An End is how a QP has ended.
 type End uint8
 
-// The kinds of end, as the Event of each tells them.
+// The kinds of end, as the Event of each reports them.
 const (
 	Closed End = iota
 	Terminated
@@ -69,7 +69,7 @@ func (e End) String() string { return endNames[e] }
 // Ended counts QPs that have ended, by End.
 type Ended [Ends]uint64
 
-// A Cause is why a connection was not established.
+// A Cause is the cause why a connection was not established.
 type Cause uint8
 
 // The causes.
@@ -77,10 +77,10 @@ const (
 	CauseNotAdmitted    Cause = iota // by ListenConfig.Admit
 	CauseTimeout                     // the time for the set-up was over
 	CauseNoProgress                  // the initiator sent nothing for too long
-	CauseEvicted                     // it made room for a younger one
+	CauseEvicted                     // it made room for a newer one
 	CauseAuthentication              // by the Authenticator
-	CauseTLS                         // the handshake of TLS has failed, or one side uses TLS and the other does not
-	CauseMalformed                   // what came is no MPA
+	CauseTLS                         // the TLS handshake has failed, or one side uses TLS and the other does not
+	CauseMalformed                   // what came is not MPA
 	CauseConnection                  // there was no connection, or it was lost
 	CauseRejected                    // by the application
 	CauseOther

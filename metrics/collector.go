@@ -16,8 +16,8 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-// A Collector asks RNICs, and what was added to it, whenever it is scraped. It implements prometheus.Collector. All methods
-// may be called from any goroutine, at any time.
+// A Collector reads the counts of RNICs, and of objects that were added to it, whenever it is scraped. It implements
+// prometheus.Collector. All methods may be called from any goroutine, at any time.
 type Collector struct {
 	rnics []*iwarp.RNIC
 
@@ -25,7 +25,7 @@ type Collector struct {
 	added map[key]object
 }
 
-// A key is what an object was added as.
+// A key is the kind and the name under which an object was added.
 type key struct{ kind, name string }
 
 type object struct {
@@ -59,8 +59,8 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// add adds an object, unless one of its kind has the name. collect is given the name as a label: labels are UTF-8, and names, of
-// files for example, need not be.
+// add adds an object, unless one of its kind has the name. collect is called with the name as a valid label: labels are UTF-8, but
+// names, of files for example, need not be.
 func (c *Collector) add(kind, name string, is any, collect func(o *out, name string)) {
 	name = strings.ToValidUTF8(name, "\uFFFD")
 	c.mu.Lock()
@@ -72,11 +72,11 @@ func (c *Collector) add(kind, name string, is any, collect func(o *out, name str
 	c.added[k] = object{is, func(o *out) { collect(o, name) }}
 }
 
-// Remove removes an object that was added, under all of its names, which others may have then. What is not there is ignored,
-// and so is an object of a type that cannot be compared: it stays. A scrape that has begun may tell of the object once more.
+// Remove removes an object that was added, under all of its names. Other objects may then have these names. An object that was not
+// added is ignored. An object of a type that cannot be compared is not removed. A scrape that has begun may report the object once more.
 //
-// A program that replaces an object, as an rma.Client whose connection has ended, removes the old one before it adds the new one.
-// The counters of the name then begin at 0 again, which Prometheus takes for a restart.
+// A program that replaces an object, such as an rma.Client whose connection has ended, removes the old one before it adds the new one.
+// The counters of the name then restart at 0, which Prometheus treats as a restart of the program.
 func (c *Collector) Remove(object any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,8 +87,8 @@ func (c *Collector) Remove(object any) {
 	}
 }
 
-// AddAuth adds an Authenticator of package cm. Of several with one name the first counts until it is removed, and the others are
-// not added, as for all objects. What is no UTF-8 in a name becomes U+FFFD.
+// AddAuth adds an Authenticator of package cm. As for all objects, if one of the same kind already has the name, the new one is
+// not added. Octets of a name that are not UTF-8 become U+FFFD.
 func (c *Collector) AddAuth(name string, a *cm.Auth) {
 	c.add("auth", name, a, func(o *out, name string) { o.auth(name, a.Stats()) })
 }
@@ -98,17 +98,17 @@ func (c *Collector) AddServer(name string, s *rma.Server) {
 	c.add("server", name, s, func(o *out, name string) { o.server(name, s.Stats()) })
 }
 
-// AddClient adds an rma.Client. It is of one connection: see Remove.
+// AddClient adds an rma.Client. A Client has one connection: see Remove for its successor.
 func (c *Collector) AddClient(name string, cl *rma.Client) {
 	c.add("client", name, cl, func(o *out, name string) { o.client(name, cl.Stats()) })
 }
 
-// AddCQ adds a completion queue that QPs share. It may be closed while it is there, and stays until it is removed.
+// AddCQ adds a completion queue that QPs share. It may be closed meanwhile, and stays added until it is removed.
 func (c *Collector) AddCQ(name string, cq *iwarp.CQ) {
 	c.add("cq", name, cq, func(o *out, name string) { o.cq(name, cq.Stats()) })
 }
 
-// AddSRQ adds a shared receive queue. It may be closed while it is there, and stays until it is removed.
+// AddSRQ adds a shared receive queue. It may be closed meanwhile, and stays added until it is removed.
 func (c *Collector) AddSRQ(name string, s *iwarp.SRQ) {
 	c.add("srq", name, s, func(o *out, name string) { o.srq(name, s.Stats()) })
 }

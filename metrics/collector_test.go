@@ -64,7 +64,7 @@ iwarp_cq_overflows_total{rnic="1"} 0
 	})
 }
 
-// gather returns all values, and of histograms the counts, by name and labels.
+// gather returns all values, and the counts of histograms, by name and labels.
 func gather(t testing.TB, c *Collector) map[string]float64 {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
@@ -87,7 +87,7 @@ func gather(t testing.TB, c *Collector) map[string]float64 {
 	return values
 }
 
-// export returns what an RNIC with these counters would be exported as.
+// export returns what is exported for an RNIC with these counters.
 func export(t testing.TB, s *counters.RNIC) map[string]float64 {
 	t.Helper()
 	c := NewCollector()
@@ -121,13 +121,13 @@ func TestNoCounterIsForgotten(t *testing.T) {
 	}
 }
 
-// A number is a field, by the names that lead to it.
+// A number is a field, with the path of names that leads to it.
 type number struct {
 	name  string
 	value reflect.Value
 }
 
-// numbers are all that are in v.
+// numbers returns all numbers in v.
 func numbers(name string, v reflect.Value) (all []number) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -203,8 +203,8 @@ func TestCodesThatAPeerInventsAreOther(t *testing.T) {
 	}
 }
 
-// TestConnectionsAddNoSeries: how much is exported does not depend on how many connections there are, and none of their
-// addresses is in it.
+// TestConnectionsAddNoSeries: the number of series does not depend on the number of connections, and none contains their
+// addresses.
 func TestConnectionsAddNoSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, cpd := rnictest.Open(t, nil)
@@ -247,7 +247,7 @@ func TestWhatIsAddedHasItsName(t *testing.T) {
 	require.Equal(t, 5.0, got["iwarp_backing_syncs_total name=log"])
 }
 
-// TestWhatIsRemovedIsReplaced: what is added with the name then is told of, and what was removed is not kept.
+// TestWhatIsRemovedIsReplaced: an object that is added with the name afterwards is exported, and the removed object is not kept.
 func TestWhatIsRemovedIsReplaced(t *testing.T) {
 	c := NewCollector()
 	r, _ := rnictest.Open(t, nil)
@@ -272,7 +272,7 @@ func TestWhatIsRemovedIsReplaced(t *testing.T) {
 	require.Len(t, c.added, 2)
 }
 
-// A sized backing is of a type that cannot be compared.
+// A sized backing has a type that cannot be compared.
 type sized []uint64
 
 func (s sized) Syncs() uint64 { return uint64(len(s)) }
@@ -287,8 +287,8 @@ func TestWhatCannotBeComparedIsNotRemoved(t *testing.T) {
 	require.Equal(t, map[string]float64{"iwarp_backing_syncs_total name=sized": 2}, gather(t, c))
 }
 
-// TestNamesNeedNotBeUTF8: those of files, after which a backing may be called, are any octets. Prometheus takes UTF-8 alone, and
-// one metric without it would be an error of the whole scrape.
+// TestNamesNeedNotBeUTF8: names of files, after which a backing may be named, are any octets. Prometheus takes only UTF-8, and
+// one metric without it would fail the whole scrape.
 func TestNamesNeedNotBeUTF8(t *testing.T) {
 	c := NewCollector()
 	c.AddBacking("log\xff", backing(5))

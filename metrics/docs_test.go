@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the table in docs/metrics.md")
 
 const begins, ends = "<!-- table: go test ./metrics -update -->\n", "<!-- end of the table -->\n"
 
-// table is that of the document.
+// table returns the table of the document.
 func table() string {
 	var b strings.Builder
 	b.WriteString("| metric | kind | labels | meaning |\n|---|---|---|---|\n")
@@ -46,7 +46,7 @@ func TestDocumentHasEachMetric(t *testing.T) {
 	require.Equal(t, want, string(text), "go test ./metrics -update")
 }
 
-// TestDocumentHasEachLabel: the table of labels in docs/metrics.md has those of all metrics, and no others.
+// TestDocumentHasEachLabel: the table of labels in docs/metrics.md lists the labels of all metrics, and no others.
 func TestDocumentHasEachLabel(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "docs", "metrics.md"))
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func hasLabel(name, label string) bool {
 	})
 }
 
-// TestHardeningNamesMetricsThatExist: what to watch is named as it is exported.
+// TestHardeningNamesMetricsThatExist: the document names the metrics to watch as they are exported.
 func TestHardeningNamesMetricsThatExist(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "docs", "hardening.md"))
 	require.NoError(t, err)

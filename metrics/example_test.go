@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/metrics"
 )
 
-// A program registers a Collector of its RNICs once. What has its own name, such as a Solicitor, is added.
+// A program registers a Collector of its RNICs once. Objects with a name of their own, such as a Solicitor, are added.
 func ExampleNewCollector() {
 	rnic, err := iwarp.Open(&iwarp.Config{Latency: true})
 	if err != nil {
@@ -22,7 +22,7 @@ func ExampleNewCollector() {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics.NewCollector(rnic))
 
-	families, err := registry.Gather() // promhttp.HandlerFor(registry, ...) does so for each request
+	families, err := registry.Gather() // promhttp.HandlerFor(registry, ...) calls it for each request
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (o *out) rnic(rnic string, s *counters.RNIC) {
 	}
 }
 
-// terminates exports the count of one code. Numbers of codes that no RFC has do not become labels.
+// terminates exports the count of one code. Codes that no RFC defines do not become labels.
 func (o *out) terminates(rnic string, t counters.Terminate) {
 	direction, layer, typ, code := "sent", "other", "other", "other"
 	if t.Remote {
@@ -103,7 +103,7 @@ func (o *out) latency(rnic, path string, l *counters.Latency) {
 	o.to <- prometheus.MustNewConstHistogram(duration.desc, n, l.Sum.Seconds(), buckets, rnic, path, label(l.Op))
 }
 
-// label is a text of the library as the value of a label: in lower case, words joined by underscores.
+// label returns a text of the library as the value of a label: in lower case, words joined by underscores.
 func label(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }), "_")
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// tallies count what has gone wrong on all RNICs, in the order of faults: what happens for the first time on one of them does not
-// move what others have had before, so that the order does not change from one View to the next.
+// tallies count what has gone wrong on all RNICs, in the order of faults. The first occurrence of a fault on one RNIC does not
+// reorder the faults of others, so that the order does not change from one View to the next.
 type tallies struct {
 	all    []Error
 	places []int // of all, in the order of faults
@@ -31,7 +31,7 @@ func (t *tallies) add(before, after *RNIC) {
 	})
 }
 
-// faults yields what can go wrong on an RNIC, and how often it has. Each fault has a place in the order, the same on all RNICs.
+// faults yields each fault of an RNIC, and how often it has happened. Each fault has a place in the order, the same on all RNICs.
 func faults(r *RNIC, yield func(place int, name string, n uint64)) {
 	for i := range r.Terminates {
 		t := &r.Terminates[i]
@@ -60,7 +60,7 @@ func faults(r *RNIC, yield func(place int, name string, n uint64)) {
 	next("events dropped", r.EventsDropped)
 }
 
-// The places of Terminates: by their codes, what was sent before what was received, and behind them those without a code.
+// The places of Terminates: by code, sent before received, and after all of these the Terminates without a code.
 const (
 	unknownTerminates = 1 << 17
 	afterTerminates   = unknownTerminates + 2
@@ -77,7 +77,7 @@ func terminatePlace(t *counters.Terminate) int {
 	return place
 }
 
-// causes are the words for why a connection was not established.
+// causes are the texts for the causes why a connection was not established.
 var causes = [counters.Causes]string{
 	counters.CauseNotAdmitted: "not admitted", counters.CauseTimeout: "timeout", counters.CauseNoProgress: "no progress",
 	counters.CauseEvicted: "evicted", counters.CauseAuthentication: "authentication", counters.CauseTLS: "TLS",

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/monitor"
 )
 
-// A program mounts the Handler in its HTTP server. Another one reads the State; two of them make a View.
+// A program mounts the Handler in its HTTP server. Another program reads States; two States make a View.
 func ExampleNewHandler() {
 	rnic, err := iwarp.Open(&iwarp.Config{Latency: true})
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// freshness is for how long a State is given to all that ask: however many they are, the RNICs are asked ten times a second
-	// at most.
+	// freshness is for how long all requests get the same State: however many there are, the RNICs are queried at most ten times
+	// a second.
 	freshness = 100 * time.Millisecond
-	// forgetTime is when States are dropped that no one asks for.
+	// forgetTime is when States that no client requests are dropped.
 	forgetTime = 10 * time.Second
 )
 
@@ -28,7 +28,7 @@ type Handler struct {
 	nextCard int
 	names    names
 	newest   *State
-	encoded  []byte      // the newest, as JSON; nil: not asked for yet
+	encoded  []byte      // the newest, as JSON; nil: not requested yet
 	page     pair        // what the page compares
 	forget   *time.Timer // drops the States; nil: there are none
 }
@@ -60,8 +60,8 @@ func (h *Handler) Remove(r *iwarp.RNIC) {
 	h.cards = slices.DeleteFunc(h.cards, func(c *card) bool { return c.rnic == r })
 }
 
-// ServeHTTP serves the page at /, and a State at /state.json. It takes GET and HEAD. A request that has come to a loopback
-// address and names another host is refused: its sender was led here by the name of another site (DNS rebinding).
+// ServeHTTP serves the page at /, and a State at /state.json. It takes GET and HEAD. A request to a loopback
+// address that names another host is refused: its sender was directed here by the name of another site (DNS rebinding).
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
@@ -74,7 +74,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveState serves the newest State, whole.
+// serveState serves the newest State, complete.
 func (h *Handler) serveState(w http.ResponseWriter, _ *http.Request) {
 	b, err := h.encodedState()
 	if err != nil {
@@ -82,7 +82,7 @@ func (h *Handler) serveState(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(b) // the client has gone
+	_, _ = w.Write(b) // an error means that the client has gone
 }
 
 func (h *Handler) encodedState() ([]byte, error) {
@@ -98,7 +98,7 @@ func (h *Handler) encodedState() ([]byte, error) {
 	return h.encoded, nil
 }
 
-// state is a State that is fresh. The caller has the mutex.
+// state returns a fresh State. The caller holds the mutex.
 func (h *Handler) state() *State {
 	if h.forget == nil {
 		h.forget = time.AfterFunc(forgetTime, h.drop)
@@ -111,7 +111,7 @@ func (h *Handler) state() *State {
 	return h.newest
 }
 
-// drop drops what no one has asked for.
+// drop drops the States, which no client has requested for forgetTime.
 func (h *Handler) drop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,10 +121,10 @@ func (h *Handler) drop() {
 // A pair are the States that the page compares.
 type pair struct{ before, after *State }
 
-// shortest is how long the rates of the page are taken over, at least.
+// shortest is the shortest time over which the rates of the page are taken.
 const shortest = 900 * time.Millisecond
 
-// pageStates are the States to compare; before is nil if there is one only.
+// pageStates returns the States to compare; before is nil if there is only one.
 func (h *Handler) pageStates() pair {
 	h.mu.Lock()
 	defer h.mu.Unlock()

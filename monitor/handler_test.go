@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/rnictest"
 )
 
-// request asks a Handler that listens at local for a path.
+// request requests a path from a Handler that listens at local.
 func request(h http.Handler, method, path, host, local string) *httptest.ResponseRecorder {
 	q := httptest.NewRequest(method, "http://"+host+path, nil)
 	if local != "" {
@@ -28,7 +28,7 @@ func request(h http.Handler, method, path, host, local string) *httptest.Respons
 	return w
 }
 
-// state asks for /state.json.
+// state requests /state.json.
 func state(t testing.TB, h http.Handler) *State {
 	t.Helper()
 	w := request(h, http.MethodGet, "/state.json", "127.0.0.1:80", "127.0.0.1:80")
@@ -61,7 +61,7 @@ func TestRNICsComeAndGo(t *testing.T) {
 	})
 }
 
-// TestPageComparesStatesThatAreApart, however many ask.
+// TestPageComparesStatesThatAreApart, however many clients request it.
 func TestPageComparesStatesThatAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHandler()
@@ -104,7 +104,7 @@ func TestOtherNamesOfALoopbackAddressAreRefused(t *testing.T) {
 	}
 }
 
-// TestOnlyReading: no other method is served, and no browser may show the page inside of another, or read it from there.
+// TestOnlyReading: no other method is served, and no browser may show the page inside another page, or read it from there.
 func TestOnlyReading(t *testing.T) {
 	h := NewHandler()
 	for method, want := range map[string]int{
@@ -121,7 +121,7 @@ func TestOnlyReading(t *testing.T) {
 	}
 }
 
-// BenchmarkState asks 10,000 queue pairs, which takes what an answer costs that is not fresh.
+// BenchmarkState queries 10,000 queue pairs, which is the cost of an answer for which no fresh State exists.
 func BenchmarkState(b *testing.B) {
 	r, pd := rnictest.Open(b, &iwarp.Config{Latency: true})
 	rnictest.Pairs(b, 5000, r, r, pd, pd)
@@ -139,7 +139,7 @@ func BenchmarkState(b *testing.B) {
 	}
 }
 
-// TestStateAllocatesFewTimes for each connection: most of it are the texts of addresses.
+// TestStateAllocatesFewTimes for each connection: most allocations are the texts of addresses.
 func TestStateAllocatesFewTimes(t *testing.T) {
 	const n = 100
 	r, pd := rnictest.Open(t, nil)

@@ -2,9 +2,9 @@ package monitor
 
 import "github.com/goiwarp/iwarp/counters"
 
-// A Kind is what a QP has sent and received of one kind of message.
+// A Kind counts what a QP has sent and received of one kind of message.
 type Kind struct {
-	Name                     string // as counters.Ops.All has it
+	Name                     string // as counters.Ops.All yields it
 	SentRate, ReceivedRate   Rate
 	SentTotal, ReceivedTotal counters.Traffic
 }
@@ -25,7 +25,7 @@ func (r *Row) Kinds() []Kind {
 	return all
 }
 
-// listed are the counts of all kinds, in their order.
+// listed returns the counts of all kinds, in their order.
 func listed(o *counters.Ops) (all []counters.Traffic) {
 	for _, t := range o.All {
 		all = append(all, *t)

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/counters"
 )
 
-// TestKindsAddUp: each kind has its own rate, and all of them together that of the Row.
+// TestKindsAddUp: each kind has its own rate, and the sum of all rates is that of the Row.
 func TestKindsAddUp(t *testing.T) {
 	old, now := sends(1, "a", 10, 1000), sends(1, "a", 30, 5000)
 	now.Sent.RDMAWrite = counters.Traffic{Messages: 4, Octets: 400}

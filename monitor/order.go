@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Column is what Rows are in the order of. Of numbers the greatest comes first, but of IDs the least; of texts the one that is
-// first in the alphabet. Addresses are in the order of their numbers.
+// A Column is the key by which Rows are sorted. Numbers are in descending order, IDs in ascending order, and texts in alphabetical
+// order. Addresses are in the order of their numbers.
 type Column string
 
 // The columns.
@@ -28,7 +28,7 @@ const (
 	BySendQueue        Column = "send_queue"
 	ByRecvQueue        Column = "recv_queue"
 	ByRTT              Column = "rtt"
-	ByRetransmits      Column = "retransmits" // those since the State before, and then all
+	ByRetransmits      Column = "retransmits" // by those since the State before, and then by all
 	ByWaits            Column = "waits"       // receive waits, likewise
 )
 
@@ -60,7 +60,7 @@ var orders = map[Column]func(a, b *Row) int{
 	},
 }
 
-// Known reports whether there is such a column.
+// Known reports whether the column exists.
 func (c Column) Known() bool { return orders[c] != nil }
 
 // arrange brings the Rows into the form of the Options.
@@ -93,7 +93,7 @@ func (r *Row) has(words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
-// PeerText is which peer it is in one line, empty if it was not authenticated: its group and name, or else its ID.
+// PeerText describes the peer in one line: its group and name, or else its ID. It is empty if the peer was not authenticated.
 func (q *QP) PeerText() string {
 	switch {
 	case q.Peer == nil:
@@ -113,7 +113,7 @@ func (q *QP) rtt() time.Duration {
 	return q.TCP.RTT
 }
 
-// compareAddresses compares addresses as numbers, with texts that are none in front of them.
+// compareAddresses compares addresses as numbers. Texts that are not addresses come first.
 func compareAddresses(a, b string) int {
 	x, _ := netip.ParseAddrPort(a)
 	y, _ := netip.ParseAddrPort(b)

@@ -14,17 +14,17 @@ import (
 	"github.com/goiwarp/iwarp/internal/units"
 )
 
-// web is the page, which draws what /page.json has.
+// web holds the page, which draws the contents of /page.json.
 //
 //go:embed web
 var web embed.FS
 
-// pageRows is how many connections the page has at most.
+// pageRows is how many connections the page shows at most.
 const pageRows = 200
 
-// A page is what is drawn: texts that are ready, so that the program in the browser has no numbers to work out.
+// A page is what is drawn: finished texts, so that the script in the browser does not compute any numbers.
 type page struct {
-	Process   string      `json:"process"` // another one means another process
+	Process   string      `json:"process"` // another value means another process
 	Title     string      `json:"title"`
 	About     string      `json:"about"`
 	Tiles     []tile      `json:"tiles"`
@@ -36,7 +36,7 @@ type page struct {
 	Summary   string      `json:"summary"`
 }
 
-// A tile is a number that is large on the page.
+// A tile is a number in large type on the page.
 type tile struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -59,16 +59,16 @@ type fault struct {
 	New   string `json:"new"` // empty: none
 }
 
-// A heading is that of a column of the table.
+// A heading is the heading of a column of the table.
 type heading struct {
 	Column Column `json:"column"`
 	Title  string `json:"title"`
 	Help   string `json:"help"`
-	Text   bool   `json:"text"`   // no number
-	Sorted string `json:"sorted"` // as aria-sort has it; empty: not by this column
+	Text   bool   `json:"text"`   // not a number
+	Sorted string `json:"sorted"` // the value of aria-sort; empty: not sorted by this column
 }
 
-// types are those of the files. What a system has for their names may differ.
+// types are the media types of the files. The system's types for their names may differ.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 }
@@ -127,7 +127,7 @@ func pageOf(v *View, o *Options) *page {
 	return p
 }
 
-// about says which process it is.
+// about describes the process.
 func about(v *View) string {
 	parts := []string{fmt.Sprintf("iWARP, process %d", v.Process.PID)}
 	if v.Process.Host != "" {
@@ -147,7 +147,7 @@ func plural(n int, what string) string {
 	return units.Whole(uint64(n)) + " " + what
 }
 
-// rate is a text about what happens in a second, if that is known.
+// rate returns a text about a rate, if rates are known.
 func rate(v *View, text string) string {
 	if v.Interval == 0 {
 		return ""
@@ -169,7 +169,7 @@ func tiles(v *View) []tile {
 	return []tile{traffic("Received", v.Received, v.ReceivedTotal), traffic("Sent", v.Sent, v.SentTotal), connections}
 }
 
-// changes says what happens to connections.
+// changes describes how many connections came and went.
 func changes(v *View) string {
 	var parts []string
 	for _, p := range []struct {
@@ -189,7 +189,7 @@ func changes(v *View) string {
 	return strings.Join(parts, ", ")
 }
 
-// summary says which connections there are in the table.
+// summary says which connections the table shows.
 func summary(v *View, o *Options) string {
 	text := plural(v.QPs, "connection")
 	if strings.TrimSpace(o.Filter) != "" {
@@ -229,7 +229,7 @@ var fields = []field{
 	{ByWaits, "Waits", "times that reading stopped because a message found no receive posted", false, func(_ *View, r *Row) string { return units.Count(float64(r.Waits.Total)) }},
 }
 
-// cell is a rate in the table, with the digits of its number aligned with those of others.
+// cell returns a rate for the table, with its digits aligned with those of the other cells.
 func cell(v *View, n float64, unit string) string {
 	switch {
 	case v.Interval == 0:
@@ -240,7 +240,7 @@ func cell(v *View, n float64, unit string) string {
 	return units.Scaled(n, unit)
 }
 
-// fill adds the table. A column that all rows leave empty is left out, unless the table is in its order.
+// fill adds the table. A column that is empty in all rows is omitted, unless the table is sorted by it.
 func fill(p *page, v *View, o *Options) {
 	used := make([]bool, len(fields))
 	cells := make([][]string, len(v.Rows))
@@ -265,7 +265,7 @@ func fill(p *page, v *View, o *Options) {
 	}
 }
 
-// sorted tells a reader of the screen the order.
+// sorted returns the order for a screen reader.
 func sorted(f *field, o *Options) string {
 	switch {
 	case f.column != o.Sort:

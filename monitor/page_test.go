@@ -28,7 +28,7 @@ func TestFilesOfThePage(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, request(h, http.MethodGet, "/iwarp/other", "localhost", "").Code)
 }
 
-// asked is what the page gets.
+// asked returns what the page gets.
 func asked(t *testing.T, h http.Handler, query string) *page {
 	t.Helper()
 	w := request(h, http.MethodGet, "/page.json?"+query, "localhost", "")
@@ -70,7 +70,7 @@ func TestPageHasWhatTheQueryAsksFor(t *testing.T) {
 	})
 }
 
-// columns are those of a page.
+// columns returns the columns of a page.
 func columns(p *page) (all []Column) {
 	for _, c := range p.Columns {
 		all = append(all, c.Column)

@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/counters"
 )
 
-// histograms are those of each operation, over all RNICs and paths.
+// histograms holds the histograms of each operation, over all RNICs and paths.
 type histograms struct{ ops []operation }
 
 type operation struct {
@@ -43,7 +43,7 @@ func (o *operation) add(before, now *counters.Latency) {
 	}
 }
 
-// latencyBefore is what an operation had counted on a path.
+// latencyBefore returns the earlier counts of an operation on a path.
 func latencyBefore(r *RNIC, path, op string) *counters.Latency {
 	for i := range r.Paths {
 		for j := range r.Paths[i].Latency {
@@ -55,7 +55,7 @@ func latencyBefore(r *RNIC, path, op string) *counters.Latency {
 	return &counters.Latency{}
 }
 
-// quantiles are the latencies of all operations, by name.
+// quantiles returns the latencies of all operations, by name.
 func (h *histograms) quantiles(seconds float64) (all []Latency) {
 	for i := range h.ops {
 		o := &h.ops[i]
@@ -77,8 +77,8 @@ func count(h *[counters.Buckets]uint64) (n uint64) {
 	return n
 }
 
-// quantile is the duration that a share q of those in h do not exceed, taken as even within a bucket, as Prometheus does. In
-// the last bucket, which has no end, it is the beginning. It is 0 if h is empty.
+// quantile returns the duration that a share q of the durations in h do not exceed. Within a bucket they are taken as evenly
+// distributed, as Prometheus does. In the last bucket, which has no end, the result is its beginning. It is 0 if h is empty.
 func quantile(h *[counters.Buckets]uint64, q float64) time.Duration {
 	rank := q * float64(count(h))
 	if rank == 0 {

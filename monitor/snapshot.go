@@ -17,10 +17,10 @@ import (
 	"github.com/goiwarp/iwarp/counters"
 )
 
-// started is a little later than the process.
+// started is slightly later than the start of the process.
 var started = time.Now()
 
-// thisProcess is what all States of this process have.
+// thisProcess is the Process of all States of this process.
 var thisProcess = func() Process {
 	p := Process{PID: os.Getpid(), Started: started.UTC().Round(0)}
 	if exe, err := os.Executable(); err == nil {
@@ -29,21 +29,21 @@ var thisProcess = func() Process {
 	if b, ok := debug.ReadBuildInfo(); ok {
 		p.Version = b.Main.Version
 	}
-	p.Host, _ = os.Hostname() // without one the page has the address in the browser
+	p.Host, _ = os.Hostname() // without one the page shows the address in the browser
 	return p
 }()
 
-// A card is an RNIC with what its QPs are called.
+// A card is an RNIC with the IDs of its QPs.
 type card struct {
 	id   int
 	rnic *iwarp.RNIC
-	ids  map[weak.Pointer[iwarp.QP]]uint64 // of QPs that were established last time
+	ids  map[weak.Pointer[iwarp.QP]]uint64 // of QPs that were established at the last snapshot
 }
 
-// names gives numbers to QPs.
+// names assigns IDs to QPs.
 type names struct{ last uint64 }
 
-// snapshot asks the RNICs and all of their QPs.
+// snapshot queries the RNICs and all of their QPs.
 func snapshot(cards []*card, n *names) *State {
 	s := &State{Process: thisProcess, RNICs: make([]RNIC, 0, len(cards))}
 	for _, c := range cards {
@@ -78,7 +78,7 @@ func (c *card) snapshot(n *names) RNIC {
 	return r
 }
 
-// ofQP asks one QP.
+// ofQP queries one QP.
 func ofQP(id uint64, qp *iwarp.QP) QP {
 	q := QP{ID: id, State: qp.State().String(), QP: qp.Stats()}
 	q.Local, _ = address(qp.LocalAddr())
@@ -92,7 +92,7 @@ func ofQP(id uint64, qp *iwarp.QP) QP {
 	return q
 }
 
-// nameOf is the name of a peer, where a digest is not text.
+// nameOf returns the name of a peer as text; a name may be a digest, which is not text.
 func nameOf(p *iwarp.Peer) string {
 	if p.Kind == iwarp.PeerCertificate {
 		return hex.EncodeToString(p.Name[:])
@@ -107,7 +107,7 @@ func address(a net.Addr) (text, network string) {
 	return printable(a.String()), printable(a.Network())
 }
 
-// printable is a text that may come from a peer, with all but the printable characters of ASCII escaped.
+// printable returns a text that may come from a peer, with everything except printable ASCII escaped.
 func printable(text string) string {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {

@@ -6,9 +6,9 @@ import (
 	"github.com/goiwarp/iwarp/counters"
 )
 
-// A State is what a program has counted until a moment. As JSON its names are stable: fields may be added, and readers leave out
-// those that they do not know. Durations are in nanoseconds, and counts are totals: two States of one process make rates, by
-// [Compare].
+// A State is what a program has counted up to a moment. Its names in JSON are stable: fields may be added, and readers ignore
+// fields that they do not know. Durations are in nanoseconds, and counts are totals: [Compare] makes rates from two States of one
+// process.
 type State struct {
 	Time    time.Time     `json:"time"`
 	Uptime  time.Duration `json:"uptime_ns"` // of the process; it does not jump when the clock is set
@@ -16,7 +16,7 @@ type State struct {
 	RNICs   []RNIC        `json:"rnics"`
 }
 
-// A Process is what a State is of. Two are equal only if they are the same process.
+// A Process identifies the process of a State. Two values are equal only if they are of the same process.
 type Process struct {
 	Program string    `json:"program"` // the name of its file
 	Version string    `json:"version"` // of its main module, as Go has recorded it
@@ -25,16 +25,16 @@ type Process struct {
 	Started time.Time `json:"started"`
 }
 
-// An RNIC is what one of them has counted, with its QPs that are established now.
+// An RNIC is what one RNIC has counted, with its QPs that are established now.
 type RNIC struct {
-	ID            int  `json:"id"` // in the order in which the Handler was given them, from 0 on
+	ID            int  `json:"id"` // in the order in which RNICs were added to the Handler, from 0 on
 	counters.RNIC      // its fields are at the level of id
 	QPs           []QP `json:"qps"`
 }
 
-// A QP is one connection. Its texts have printable characters of ASCII only; others are escaped as Go does.
+// A QP is one connection. Its texts contain only printable ASCII characters; others are escaped as in Go.
 type QP struct {
-	ID      uint64 `json:"id"` // of this connection alone, for as long as the Handler lives
+	ID      uint64 `json:"id"` // unique for the lifetime of the Handler
 	Network string `json:"network"`
 	Local   string `json:"local"`
 	Remote  string `json:"remote"`
@@ -43,10 +43,10 @@ type QP struct {
 	Peer        *Peer `json:"peer,omitempty"` // nil: not authenticated
 	counters.QP       // its fields are at the level of id
 
-	TCP *counters.TCP `json:"tcp,omitempty"` // nil: the kernel does not tell it
+	TCP *counters.TCP `json:"tcp,omitempty"` // nil: the kernel does not report it
 }
 
-// A Peer is which peer the authentication has found, see iwarp.Peer.
+// A Peer identifies an authenticated peer, see iwarp.Peer.
 type Peer struct {
 	ID    string `json:"id"` // hexadecimal
 	Kind  uint8  `json:"kind"`

@@ -60,7 +60,7 @@ func (f *filler) fill(v reflect.Value) {
 	}
 }
 
-// TestNamesInJSONAreStable: a field that is added needs another golden file, and none may go.
+// TestNamesInJSONAreStable: a field that is added needs another golden file, and no field may be removed.
 func TestNamesInJSONAreStable(t *testing.T) {
 	var s State
 	new(filler).fill(reflect.ValueOf(&s).Elem())
@@ -87,7 +87,7 @@ func TestReadersLeaveOutWhatTheyDoNotKnow(t *testing.T) {
 	require.Error(t, json.Unmarshal([]byte(`{"rnics":[{"setups_refused":[1]}]}`), &s))
 }
 
-// TestStateHasWhatQPsCount, those that are there, and keeps their IDs.
+// TestStateHasWhatQPsCount, of the QPs that exist, and keeps their IDs.
 func TestStateHasWhatQPsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, cpd := rnictest.Open(t, &iwarp.Config{Latency: true})
@@ -140,7 +140,7 @@ func TestStateHasWhatQPsCount(t *testing.T) {
 // hostilePeer is a name that a client with a key of its own has chosen.
 var hostilePeer = [16]byte{'<', 'b', '>', 0x1b, '[', '0', 'm'}
 
-// auths are Authenticators of a server and of a client with that name.
+// auths returns Authenticators of a server and of a client with that name.
 func auths(t *testing.T) (server, client iwarp.Authenticator) {
 	t.Helper()
 	auth := func(id [16]byte, k cm.Key) *cm.Auth {
@@ -155,7 +155,7 @@ func auths(t *testing.T) (server, client iwarp.Authenticator) {
 		auth(hostilePeer, cm.Key{ID: 1, Secret: cm.ClientKey(master, 1, hostilePeer), Group: "lab", Primary: true})
 }
 
-// TestStateNamesThePeer that was authenticated, and has what the kernel tells of its connection.
+// TestStateNamesThePeer that was authenticated, and contains what the kernel reports about its connection.
 func TestStateNamesThePeer(t *testing.T) {
 	client, cpd := rnictest.Open(t, nil)
 	server, spd := rnictest.Open(t, nil)

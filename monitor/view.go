@@ -6,12 +6,12 @@ import (
 	"github.com/goiwarp/iwarp/counters"
 )
 
-// A View is what two States of one process tell together. As JSON its names are as stable as those of a State.
+// A View is the comparison of two States of one process. Its names in JSON are as stable as those of a State.
 type View struct {
 	Process  Process       `json:"process"`
 	Time     time.Time     `json:"time"`
 	Uptime   time.Duration `json:"uptime_ns"`
-	Interval time.Duration `json:"interval_ns"` // between the States; 0: there is one State only, and rates are 0
+	Interval time.Duration `json:"interval_ns"` // between the States; 0: there is only one State, and rates are 0
 
 	RNICs   int `json:"rnic_count"` // now
 	QPs     int `json:"qp_count"`   // now
@@ -25,13 +25,13 @@ type View struct {
 	SentTotal     counters.Traffic `json:"sent_total"`
 	ReceivedTotal counters.Traffic `json:"received_total"`
 	Waits         Count            `json:"waits"`       // times that reading stopped because a message found no receive posted
-	Retransmits   Count            `json:"retransmits"` // segments of TCP that were sent again
+	Retransmits   Count            `json:"retransmits"` // TCP segments that were sent again
 
 	Latencies []Latency `json:"latencies"` // by the name of the operation; empty without iwarp.Config.Latency
 	Errors    []Error   `json:"errors"`    // those that have happened; their order does not change from one View to the next
 
 	Rows    []Row `json:"qps"`     // in the order of Options
-	Matched int   `json:"matched"` // how many QPs the filter has left, of which Rows may have fewer
+	Matched int   `json:"matched"` // how many QPs match the filter; Rows may be fewer
 }
 
 // A Rate counts in one second.
@@ -42,7 +42,7 @@ type Rate struct {
 
 // A Count is how often something has happened.
 type Count struct {
-	Total uint64 `json:"total"` // since the beginning
+	Total uint64 `json:"total"` // since the RNIC was opened
 	New   uint64 `json:"new"`   // since the State before
 }
 
@@ -62,10 +62,10 @@ type Latency struct {
 	Op     string        `json:"op"`
 	PerSec float64       `json:"rate"`
 	Total  uint64        `json:"total"`
-	P50    time.Duration `json:"p50_ns"` // of those since the State before; 0: there was none
+	P50    time.Duration `json:"p50_ns"` // of work requests since the State before; 0: there were none
 	P99    time.Duration `json:"p99_ns"`
 
-	TotalP50 time.Duration `json:"total_p50_ns"` // of all
+	TotalP50 time.Duration `json:"total_p50_ns"` // of all work requests
 	TotalP99 time.Duration `json:"total_p99_ns"`
 }
 
@@ -77,23 +77,23 @@ type Row struct {
 	ReceivedRate  Rate             `json:"received_rate"`
 	SentTotal     counters.Traffic `json:"sent_total"` // of all kinds of message
 	ReceivedTotal counters.Traffic `json:"received_total"`
-	Waits         Count            `json:"waits"` // as those of the View
+	Waits         Count            `json:"waits"` // as in the View
 	Retransmits   Count            `json:"retransmits"`
 
 	was     *QP // in the State before
 	seconds float64
 }
 
-// Options say which QPs a View has, and how.
+// Options select and sort the QPs of a View.
 type Options struct {
 	Sort    Column // ByRate if it is empty
-	Reverse bool   // the other way round: see Column
-	Filter  string // QPs that have each of its words in a text, without regard to case; empty: all
+	Reverse bool   // reverse the order, see Column
+	Filter  string // QPs that have each of its words in one of their texts, in any case; empty: all
 	Limit   int    // of Rows; 0: none
 }
 
-// Compare returns the View of after, with rates since before. The States have to come from one Handler. If before is nil, of
-// another process, or not older, there are no rates, and none for an RNIC that is only in after. The View refers to after.
+// Compare returns the View of after, with rates since before. Both States must come from one Handler. There are no rates if before is
+// nil, of another process, or not older, and none for an RNIC that is only in after. The View refers to after.
 func Compare(before, after *State, o Options) *View {
 	v := &View{Process: after.Process, Time: after.Time, Uptime: after.Uptime, RNICs: len(after.RNICs)}
 	c := &comparison{v: v, seconds: 1, before: make(map[int]*RNIC)}
@@ -116,16 +116,16 @@ func Compare(before, after *State, o Options) *View {
 	return v
 }
 
-// A comparison is under way.
+// A comparison is the state of Compare.
 type comparison struct {
 	v         *View
 	seconds   float64
-	before    map[int]*RNIC // by ID, those that are still to come
+	before    map[int]*RNIC // by ID, RNICs of the State before that have not been compared yet
 	latencies histograms
 	errors    tallies
 }
 
-// rnic adds an RNIC. Of one without a State before nothing but its QPs has changed since.
+// rnic adds an RNIC. An RNIC that was not in the State before has no rates, but its QPs count as new.
 func (c *comparison) rnic(after *RNIC) {
 	before := c.before[after.ID]
 	delete(c.before, after.ID)
@@ -152,7 +152,7 @@ func (c *comparison) totals(before, after *RNIC) {
 	c.v.Retransmits.add(old.retransmits, now.retransmits)
 }
 
-// rows adds the QPs of an RNIC. One that was not there before has counted all since then.
+// rows adds the QPs of an RNIC. All counts of a QP that is not in the State before are since that State.
 func (c *comparison) rows(before, after *RNIC) {
 	old := make(map[uint64]*QP, len(before.QPs))
 	for i := range before.QPs {
@@ -188,7 +188,7 @@ func (q *QP) retransmits() uint64 {
 	return q.TCP.Retransmits
 }
 
-// since is what a counter has grown by. What is read of it while it counts may be a little older than what was read before.
+// since returns by how much a counter has grown. A value that is read while it counts may be slightly older than an earlier one.
 func since(before, now uint64) uint64 {
 	if now < before {
 		return 0
@@ -213,7 +213,7 @@ func add(to *counters.Traffic, t counters.Traffic) {
 	to.Octets += t.Octets
 }
 
-// total is all kinds of message together.
+// total returns the sum over all kinds of message.
 func total(o *counters.Ops) (sum counters.Traffic) {
 	for _, t := range o.All {
 		add(&sum, *t)
@@ -221,7 +221,7 @@ func total(o *counters.Ops) (sum counters.Traffic) {
 	return sum
 }
 
-// A sum is what all paths of an RNIC have counted.
+// A sum is the total over all paths of an RNIC.
 type sum struct {
 	sent, received     counters.Traffic
 	waits, retransmits uint64

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/counters"
 )
 
-// sends is a QP that has sent so much.
+// sends returns a QP that has sent so much.
 func sends(id uint64, remote string, messages, octets uint64) QP {
 	q := QP{ID: id, Remote: remote, State: "RTS", Network: "tcp"}
 	q.Path = "raw TCP"
@@ -18,7 +18,7 @@ func sends(id uint64, remote string, messages, octets uint64) QP {
 	return q
 }
 
-// ofRNIC is an RNIC of these QPs, and of those that have ended.
+// ofRNIC returns an RNIC with these QPs, and with QPs that have ended.
 func ofRNIC(id int, ended counters.Traffic, qps ...QP) RNIC {
 	r := RNIC{ID: id, QPs: qps}
 	r.Paths = []counters.Path{{}}
@@ -36,7 +36,7 @@ func at(uptime time.Duration, rnics ...RNIC) *State {
 	return &State{Uptime: uptime, Process: Process{PID: 1}, RNICs: rnics}
 }
 
-// TestRatesAreOfTheInterval, those of QPs that came and went included.
+// TestRatesAreOfTheInterval, including rates of QPs that came and went.
 func TestRatesAreOfTheInterval(t *testing.T) {
 	before := at(time.Second, ofRNIC(0, counters.Traffic{}, sends(1, "a", 10, 1000), sends(2, "b", 5, 50)))
 	// 2 has sent 50 more octets in 5 more messages before it ended.
@@ -54,7 +54,7 @@ func TestRatesAreOfTheInterval(t *testing.T) {
 	require.Equal(t, counters.Traffic{Messages: 30, Octets: 5000}, v.Rows[0].SentTotal)
 }
 
-// TestQPsComeAndGoWithTheirRNIC: one that was added or removed between two States.
+// TestQPsComeAndGoWithTheirRNIC: an RNIC that was added or removed between two States.
 func TestQPsComeAndGoWithTheirRNIC(t *testing.T) {
 	before := at(time.Second, ofRNIC(0, counters.Traffic{}, sends(1, "a", 10, 1000), sends(2, "b", 5, 50)))
 	after := at(3*time.Second, ofRNIC(1, counters.Traffic{}, sends(3, "c", 4, 40)))
@@ -66,7 +66,7 @@ func TestQPsComeAndGoWithTheirRNIC(t *testing.T) {
 	require.Zero(t, v.Came+v.Went)
 }
 
-// TestNoRatesWithoutAStateBefore: totals are there.
+// TestNoRatesWithoutAStateBefore: there are only totals.
 func TestNoRatesWithoutAStateBefore(t *testing.T) {
 	one := at(time.Second, ofRNIC(0, counters.Traffic{}, sends(1, "a", 10, 1000)))
 	one.RNICs[0].CQOverflows = 3
@@ -95,7 +95,7 @@ func TestCountersThatAreReadWhileTheyCount(t *testing.T) {
 	require.Zero(t, v.Rows[0].SentRate)
 }
 
-// TestErrorsAreThoseThatHaveHappened, with the words of the RFCs.
+// TestErrorsAreThoseThatHaveHappened, with the terms of the RFCs.
 func TestErrorsAreThoseThatHaveHappened(t *testing.T) {
 	before, after := at(1, RNIC{}), at(2, RNIC{})
 	b, a := &before.RNICs[0], &after.RNICs[0]
@@ -125,7 +125,7 @@ func TestErrorsAreThoseThatHaveHappened(t *testing.T) {
 	}
 }
 
-// TestOrderOfErrorsStays where an error of one RNIC happens for the first time on another one: else lines of the page would change places.
+// TestOrderOfErrorsStays if an error of one RNIC happens for the first time on another one: otherwise lines of the page would change places.
 func TestOrderOfErrorsStays(t *testing.T) {
 	two := func(uptime time.Duration, lost uint64, terminates ...counters.Terminate) *State {
 		first, second := RNIC{ID: 0}, RNIC{ID: 1}
@@ -152,7 +152,7 @@ func TestOrderOfErrorsStays(t *testing.T) {
 	require.Equal(t, Count{4, 1}, v.Errors[2].Count)
 }
 
-// TestQuantiles are those of the interval, and of all, over all RNICs and paths.
+// TestQuantiles of the interval, and of all requests, over all RNICs and paths.
 func TestQuantiles(t *testing.T) {
 	latency := func(counts map[int]uint64) counters.Path {
 		l := counters.Latency{Op: "Send"}
@@ -185,7 +185,7 @@ func TestQuantiles(t *testing.T) {
 	require.Zero(t, Compare(after, at(3*time.Second, after.RNICs...), Options{}).Latencies[0].P99, "there was none since")
 }
 
-// ids are those of the Rows.
+// ids returns the IDs of the Rows.
 func ids(v *View) (all []uint64) {
 	for _, r := range v.Rows {
 		all = append(all, r.ID)
@@ -193,7 +193,7 @@ func ids(v *View) (all []uint64) {
 	return all
 }
 
-// TestRowsAreInOrder of each column, and the other way round.
+// TestRowsAreInOrder of each column, and in the reverse order.
 func TestRowsAreInOrder(t *testing.T) {
 	qps := []QP{sends(1, "10.0.0.10:1", 0, 0), sends(2, "10.0.0.9:1", 0, 0), sends(3, "10.0.0.9:2", 0, 0)}
 	q := &qps[1]

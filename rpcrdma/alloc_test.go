@@ -11,8 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
-// A loop is a client that sends the same call again and again, and an upper layer that answers it with the same reply.
-// Neither allocates, and what is counted is the package's.
+// A loop is a client that sends the same call repeatedly, and an upper layer that answers it with the same reply.
+// Neither allocates, so only allocations of the package are counted.
 type loop struct {
 	c     *client
 	send  [1]iwarp.SendWR
@@ -53,7 +53,7 @@ func (l *loop) run() {
 	}
 }
 
-// TestRPR_19_Allocations: a GETATTR costs none, nor does a WRITE or a READ of 1 MiB by chunks.
+// TestRPR_19_Allocations: a GETATTR does not allocate, nor does a WRITE or a READ of 1 MiB by chunks.
 func TestRPR_19_Allocations(t *testing.T) {
 	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
@@ -86,7 +86,7 @@ func TestRPR_19_Allocations(t *testing.T) {
 	}
 }
 
-// TestRPR_22_Allocations: a call of a Client that is inline costs none if it brings memory for its reply.
+// TestRPR_22_Allocations: an inline call of a Client does not allocate if it brings memory for its reply.
 func TestRPR_22_Allocations(t *testing.T) {
 	if raceorder.Enabled {
 		t.Skip("the race detector allocates")

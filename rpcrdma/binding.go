@@ -8,8 +8,8 @@ import (
 
 // A Binding says what of an RPC program may move by RDMA: an upper-layer binding (RFC 8166 section 6).
 type Binding interface {
-	// Result finds the opaque of a reply that goes by a Write chunk: n octets at off, without the word of their
-	// length before them and without their pad. ok is false if the reply has none.
+	// Result finds the opaque of a reply that goes by a Write chunk: n octets at off, excluding the length word
+	// before them and the pad after them. ok is false if the reply has none.
 	Result(prog, vers, proc uint32, reply []byte) (off, n int, ok bool)
 }
 
@@ -51,7 +51,7 @@ func (NFSv3) Result(prog, vers, proc uint32, reply []byte) (off, n int, ok bool)
 	return off, int(length), true
 }
 
-// An xdr reads words of a message, until something is not as it should be.
+// An xdr reads words of a message, until one is invalid.
 type xdr struct {
 	b   []byte
 	at  int

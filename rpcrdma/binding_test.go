@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// capturedRead is the RPC reply of READ in a capture, of which the data was taken out.
+// capturedRead is the RPC reply of READ in a capture, without the data.
 const capturedRead = "6a65dcd0" + "00000001" + "00000000" + "00000000" + "00000000" + "00000000" + // accepted
 	"00000000" + "00000001" + // NFS3_OK, attributes
 	"00000001000001a4000000010000000000000000000000000000271100000000000027110000000000000000000000000000000000000000000000056b0291641efe92006b0291641efe92006b0291641efe9200" +
@@ -64,7 +64,7 @@ func TestRPR_20_FailedReplies(t *testing.T) {
 	}
 }
 
-// FuzzNFSv3: what it finds is within the reply.
+// FuzzNFSv3: the opaque that it finds is within the reply.
 func FuzzNFSv3(f *testing.F) {
 	f.Add(uint32(6), readReply(1, []byte("data")))
 	f.Add(uint32(5), append(accepted(1), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 'a', 'b', 'c', 0))

@@ -51,8 +51,8 @@ func (m *many) connect(change ...func(*iwarp.QPConfig)) *client {
 	return c
 }
 
-// TestRPR_14_Budget: 64 clients ask for much more than there is, and do not answer the Reads. Memory stays within
-// MaxBytes, and one that answers gets its turn.
+// TestRPR_14_Budget: 64 clients request much more memory than there is, and do not answer the Reads. Memory stays within
+// MaxBytes, and a client that answers gets its turn.
 func TestRPR_14_Budget(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const limit = 16 << 20
@@ -74,7 +74,7 @@ func TestRPR_14_Budget(t *testing.T) {
 		for c := range m.shared.calls.accounts() {
 			require.LessOrEqual(t, c.used, limit/maxShare)
 		}
-		honest.serves() // what is inline needs none of it
+		honest.serves() // inline calls need none of it
 
 		began := time.Now()
 		r := honest.exposes(1<<20, true)
@@ -91,7 +91,7 @@ func TestRPR_14_Budget(t *testing.T) {
 // fewCalls is a budget of four calls.
 var fewCalls = Config{MaxCall: 1 << 20, MaxBytes: 8 << 20}
 
-// asks posts a call that has all of a region.
+// asks posts a call whose chunk is all of a region.
 func (c *client) asks(r *region) {
 	c.Helper()
 	h := c.header()
@@ -100,7 +100,7 @@ func (c *client) asks(r *region) {
 	c.post(h.Append(nil))
 }
 
-// TestRPR_15_ReadsThatOthersWaitFor: those that get no answer for ten seconds end their connections.
+// TestRPR_15_ReadsThatOthersWaitFor: Reads without an answer for ten seconds end their connections.
 func TestRPR_15_ReadsThatOthersWaitFor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newMany(t, fewCalls)
@@ -124,7 +124,7 @@ func TestRPR_15_ReadsThatOthersWaitFor(t *testing.T) {
 	})
 }
 
-// TestRPR_15_RepliesThatOthersWaitFor: likewise those that are not taken, ten seconds after the last that was.
+// TestRPR_15_RepliesThatOthersWaitFor: likewise replies that are not taken, ten seconds after the last one that was.
 func TestRPR_15_RepliesThatOthersWaitFor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newMany(t, Config{MaxBytes: 16 << 20})
@@ -196,7 +196,7 @@ func TestRPR_15_SlowClientsAreWaitedFor(t *testing.T) {
 	})
 }
 
-// TestRPR_15_WhatWaitsForOneself: a connection that keeps no other one waiting has a minute.
+// TestRPR_15_WhatWaitsForOneself: a connection that makes no other one wait has a minute.
 func TestRPR_15_WhatWaitsForOneself(t *testing.T) {
 	for _, others := range []string{"wait for their own share", "have the rest of the memory"} {
 		bubble(t, func(t *testing.T) {
@@ -233,7 +233,7 @@ func (p *pool) inUse() int {
 	return p.used + p.kept
 }
 
-// accounts are those that wait for memory.
+// accounts are the accounts that wait for memory.
 func (p *pool) accounts() map[*account]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -258,7 +258,7 @@ func (t *takes) granted(m *memory, err error) {
 	}
 }
 
-// TestRPR_14_FirstComeFirstServed: but one that has its share lets others pass.
+// TestRPR_14_FirstComeFirstServed: but an account that has its share lets others pass.
 func TestRPR_14_FirstComeFirstServed(t *testing.T) {
 	rnic := open(t)
 	pd, err := rnic.AllocPD()
@@ -308,7 +308,7 @@ func TestRPR_14_FirstComeFirstServed(t *testing.T) {
 	require.Zero(t, owner.uses.Load())
 }
 
-// TestRPR_14_Sizes: a piece is an eighth longer at most, and there are few sizes.
+// TestRPR_14_Sizes: a piece is at most an eighth longer than requested, and there are few sizes.
 func TestRPR_14_Sizes(t *testing.T) {
 	sizes := make(map[int]bool)
 	for n := 1; n < 3<<20; n += 999 {
@@ -327,7 +327,7 @@ func TestRPR_14_Sizes(t *testing.T) {
 	}
 }
 
-// TestRPR_14_KeptMemory is used again, and given to others when they need it.
+// TestRPR_14_KeptMemory is reused, and given to others when they need it.
 func TestRPR_14_KeptMemory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newMany(t, Config{MaxBytes: 16 << 20})

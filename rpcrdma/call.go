@@ -12,14 +12,14 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
-// A callState is where a call is.
+// A callState is the state of a call.
 type callState uint8
 
 const (
 	free      callState = iota // its receive is posted
 	pulling                    // it waits for memory, or for its RDMA Reads
 	waiting                    // for ReadCall
-	handed                     // to the user of the package
+	handed                     // over to the user of the package
 	answering                  // in Reply
 	refused                    // an error is to be sent, or the connection is ending
 )
@@ -39,18 +39,18 @@ type Call struct {
 	rpc      wire.CallHeader
 	plan     plan.Call
 	handle   uint32
-	one      bool // handle is the only one
+	one      bool // the header names only handle
 	mem      *memory
 	msg      []byte
 	next     int // Read to post, or what is left of it
-	left     int // Reads that are posted, and not done
+	left     int // Reads that are posted and not completed
 	deadline time.Time
 }
 
 // Message returns the message of the call, without a record mark.
 func (k *Call) Message() []byte { return k.msg }
 
-// receive is the work request of its receive.
+// receive returns the work request of the call's receive.
 func (k *Call) receive() iwarp.RecvWR {
 	return iwarp.RecvWR{ID: kindReceive<<32 | uint64(k.index), Local: k.into[:]}
 }
@@ -92,7 +92,7 @@ func (c *Conn) inFlight(xid uint32) bool {
 	return false
 }
 
-// take takes a call, once its memory and its Reads are there.
+// take takes a call: at once if it came inline, otherwise after its memory is granted and its Reads are done.
 func (c *Conn) take(k *Call) {
 	if err := k.plan.Make(&k.hdr, k.body, c.cfg.MaxCall); err != nil {
 		c.refuse(k)
@@ -132,8 +132,8 @@ func (k *Call) granted(m *memory, err error) {
 	c.pulls = append(c.pulls, k)
 }
 
-// pull posts the next Read of the first call that has one. If the window of a Solicitor is smaller than a Read can be, it
-// becomes several.
+// pull posts the next Read of k, the first call that has one. A Read that is larger than the window of a Solicitor is posted as
+// several.
 func (c *Conn) pull(k *Call) {
 	r := &k.plan.Reads[k.next]
 	n := min(r.Len, c.most)
@@ -173,7 +173,7 @@ func (c *Conn) pulled(k *Call) {
 	c.arrived(k)
 }
 
-// arrived hands a call over. One whose XID is not that of its header is refused (RFC 8166 section 4.5.2).
+// arrived hands a call over. It refuses a call whose XID differs from the XID of its header (RFC 8166 section 4.5.2).
 func (c *Conn) arrived(k *Call) {
 	err := k.rpc.Parse(k.msg)
 	switch {
@@ -192,13 +192,13 @@ func (c *Conn) arrived(k *Call) {
 	c.ready <- k
 }
 
-// drop gives the memory of a call back that will not be answered.
+// drop releases the memory of a call that will not be answered.
 func (c *Conn) drop(k *Call) {
 	c.forget(k)
 	k.state = refused
 }
 
-// forget gives the memory of a call back.
+// forget releases the memory of a call.
 func (c *Conn) forget(k *Call) {
 	if k.mem != nil {
 		c.spent = append(c.spent, k.mem)
@@ -214,8 +214,8 @@ func (c *Conn) again(k *Call) {
 }
 
 // ReadCall returns the next call. The caller must answer it with Reply, even if the connection has ended meanwhile.
-// The error is that of ctx, or matches net.ErrClosed: when the connection has ended, and after Shutdown when
-// all calls are answered.
+// The error is that of ctx, or matches net.ErrClosed if the connection has ended, or if all calls are answered
+// after Shutdown.
 func (c *Conn) ReadCall(ctx context.Context) (*Call, error) {
 	k, err := c.next(ctx.Done())
 	if errors.Is(err, errCanceled) {
@@ -259,7 +259,8 @@ func (c *Conn) next(cancel <-chan struct{}) (*Call, error) {
 	}
 }
 
-// end is why there are no more calls, or errCanceled if the QP does not end before.
+// end returns the reason why there are no more calls. If the connection is lost, it first waits for the end of the QP, or for cancel:
+// then the reason is errCanceled.
 func (c *Conn) end(cancel <-chan struct{}) error {
 	if closed.Is(c.lost) && !ends(c.qp, cancel) {
 		return errCanceled
@@ -272,7 +273,7 @@ func (c *Conn) end(cancel <-chan struct{}) error {
 	return c.lostBy()
 }
 
-// ends waits for the end of a QP, which tells no error before. It reports false if it was canceled.
+// ends waits for the end of a QP, which has no error before. It reports false if it was canceled.
 func ends(qp *iwarp.QP, cancel <-chan struct{}) bool {
 	select {
 	case <-qp.Done():

@@ -12,37 +12,37 @@ import (
 
 // A Client calls the programs of one server, over one connection. Its methods may be called from any goroutine.
 //
-// When the connection has ended, all calls fail, and whether the server has executed those without a reply is not
-// known. A program that repeats them on a new Client keeps their XIDs, by which a server may know them.
+// When the connection has ended, all calls fail. Whether the server has executed a call without a reply is not
+// known. A program that repeats such a call on a new Client keeps its XID, by which the server may recognise it.
 type Client struct {
 	qp *iwarp.QP
 	cq *iwarp.CQ
 	pd *iwarp.PD
 
 	toServer, toClient int // octets of a message, at most
-	inline             int // octets of a receive, and of what a slot sends
+	inline             int // octets of a receive, and of a slot's message
 	sendMR, recvMR     *iwarp.MR
 	received           []byte // of recvMR
 	slots              []slot
 
 	lost  chan struct{}  // closed in stage closing
-	done  chan struct{}  // closed when the QP has ended and everything was given back
+	done  chan struct{}  // closed when the QP has ended and everything was released
 	doing sync.WaitGroup // calls of Do that use the connection
 	tasks sync.WaitGroup
 
 	mu      sync.Mutex
 	stage   stage
-	err     error            // why this side has ended it; nil: it has not
-	grant   int              // how many calls may be under way
-	calls   int              // how many are
-	idle    []*slot          // those that no call uses
+	err     error            // why this side has ended the connection; nil: it has not
+	grant   int              // how many calls may be outstanding
+	calls   int              // how many calls are outstanding
+	idle    []*slot          // slots that no call uses
 	turns   []*turn          // calls that wait for a slot, in order
-	pending map[uint32]*slot // by XID, those without a reply
+	pending map[uint32]*slot // by XID, slots of calls without a reply
 	recvWR  [1]iwarp.RecvWR
 	recvTo  [1]iwarp.SGE
 }
 
-// Dial connects to a server, such as that of NFS at port 20049. Until the first reply has come only one call is sent (RFC
+// Dial connects to a server, such as an NFS server at port 20049. Until the first reply has come, only one call is sent (RFC
 // 8166 section 3.3.3).
 func Dial(ctx context.Context, rnic *iwarp.RNIC, network, addr string, cfg *ClientConfig) (*Client, error) {
 	d, err := cfg.withDefaults()
@@ -68,10 +68,10 @@ func Dial(ctx context.Context, rnic *iwarp.RNIC, network, addr string, cfg *Clie
 	return c, nil
 }
 
-// receives is how many messages of the server there may be at a time.
+// receives returns how many receives are posted for messages of the server.
 func (c *Client) receives() int { return len(c.slots) + spareReceives }
 
-// newClient makes all but the QP.
+// newClient makes everything except the QP.
 func newClient(rnic *iwarp.RNIC, cfg *ClientConfig) (*Client, error) {
 	c := &Client{
 		inline: cfg.Inline, slots: make([]slot, cfg.Credits), grant: 1, pending: make(map[uint32]*slot, cfg.Credits),
@@ -119,13 +119,13 @@ func (c *Client) setUp(_ context.Context, qp *iwarp.QP) error {
 	return nil
 }
 
-// receive is the work request of a receive. mu is held, or there is no other goroutine yet.
+// receive returns the work request of a receive. mu is held, or no other goroutine exists yet.
 func (c *Client) receive(i int) iwarp.RecvWR {
 	c.recvTo[0] = c.recvMR.Slice(i*c.inline, c.inline)
 	return iwarp.RecvWR{ID: kindReceive<<32 | uint64(i), Local: c.recvTo[:]}
 }
 
-// release gives everything back. The QP has ended, or there was none.
+// release releases everything. The QP has ended, or was never made.
 func (c *Client) release() {
 	for _, mr := range []*iwarp.MR{c.recvMR, c.sendMR} {
 		if mr != nil {
@@ -149,7 +149,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// close goes on to stage closing. It reports false if the connection was there already. mu is held, as in fail.
+// close enters stage closing. It reports false if the connection was in that stage already. mu is held, as in fail.
 func (c *Client) close() bool {
 	if c.stage == closing {
 		return false
@@ -172,7 +172,7 @@ func (c *Client) fail(err error) {
 	})
 }
 
-// Err tells why the connection has ended. It is nil while it has not, and after a graceful end.
+// Err returns the error that ended the connection. It is nil while the connection lasts, and after a graceful end.
 func (c *Client) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,8 +182,8 @@ func (c *Client) Err() error {
 	return c.qp.Err()
 }
 
-// ended is why the connection has ended, in an error that matches net.ErrClosed, or the error of ctx if that is over before. The
-// connection is in stage closing.
+// ended returns the reason why the connection has ended, as an error that matches net.ErrClosed, or the error of ctx if ctx ends
+// first. The connection is in stage closing.
 func (c *Client) ended(ctx context.Context) error {
 	if !ends(c.qp, ctx.Done()) {
 		return ctx.Err()
@@ -194,8 +194,8 @@ func (c *Client) ended(ctx context.Context) error {
 	return errClosed
 }
 
-// QP returns the QP of the connection, for its statistics, its addresses and the identity of its peer. No work may be
-// posted to it.
+// QP returns the QP of the connection, for its statistics, its addresses and the identity of its peer. The program must not
+// post work to it.
 func (c *Client) QP() *iwarp.QP { return c.qp }
 
 // Done returns a channel that is closed when the connection has ended.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A slowContext ends when it is told to, and then runs a function, once, before it says why.
+// A slowContext ends when it is told to, and then runs a function, once, before Err returns the reason.
 type slowContext struct {
 	context.Context
 	once  sync.Once
@@ -60,7 +60,7 @@ func TestRPR_22_CanceledSlot(t *testing.T) {
 	})
 }
 
-// TestRPR_22_MemoryIsTheCallersAgain when Do returns: the Client keeps none of it, in whatever way the call has ended.
+// TestRPR_22_MemoryIsTheCallersAgain when Do returns: the Client keeps none of it, however the call has ended.
 func TestRPR_22_MemoryIsTheCallersAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newHost(t, "pipe", Config{}).call(nil)

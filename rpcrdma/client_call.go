@@ -17,12 +17,12 @@ import (
 
 // A Request is an RPC call, and the memory for its reply. The memory belongs to the Client until Do returns.
 type Request struct {
-	// Head is the RPC call, from its XID on; with Data, up to the length of that opaque. No other call of the Client
-	// may have the same XID while this one has no reply. Its length is a multiple of four.
+	// Head is the RPC call, from its XID on; with Data, it ends with the length of that opaque. Its length is a multiple
+	// of four. No other call of the Client may have the same XID while this one has no reply.
 	Head []byte
 	// Data is an opaque argument, without its length, which is the last word of Head, and without its pad. The server
-	// reads it from here if the call is too long for one message. Only what the binding of the program calls eligible may be
-	// Data: that of WRITE, and the path of SYMLINK, in version 3 of NFS (RFC 8267 section 4).
+	// reads it from here if the call is too long for one message. Data must be eligible by the binding of the program: in
+	// version 3 of NFS, the data of WRITE and the path of SYMLINK are (RFC 8267 section 4).
 	Data []byte
 	// Tail is what follows Data and its pad. Its length is a multiple of four.
 	Tail []byte
@@ -31,24 +31,24 @@ type Request struct {
 	// The server writes it there.
 	Result []byte
 	// MaxReply is how many octets the reply has at most, without what goes to Result. If it is zero, or less than
-	// fits into one message, a longer reply fails the call. With a Result it should fit: where it does not, Linux's server counts
-	// the octets of the Result as well, and ends the connection if they are more.
+	// fits into one message, a longer reply fails the call. With a Result, MaxReply should fit into one message: if it does
+	// not, Linux's server counts the octets of the Result as well, and ends the connection if the sum exceeds MaxReply.
 	MaxReply int
-	// Buf is memory for Reply.Message, from its first octet to its capacity. If that is too little, memory is allocated.
+	// Buf is memory for Reply.Message, up to its capacity. If that is too little, memory is allocated.
 	Buf []byte
 }
 
 // A Reply is the reply to a Request.
 type Reply struct {
-	// Message is the RPC reply, from its XID on. If Result is not zero, the opaque that is in Request.Result is missing in
-	// it, and so is the pad; its length is there.
+	// Message is the RPC reply, from its XID on. If Result is not zero, Message contains the length of the opaque that is in
+	// Request.Result, but neither the opaque nor its pad.
 	Message []byte
 	// Result is how many octets the server has written to Request.Result. If it is zero, an opaque of the reply is
 	// in Message, as over TCP.
 	Result int
 }
 
-// Errors of a call that the server has received, but could not answer, or whose answer makes no sense. Only that call has
+// Errors of a call that the server has received but could not answer, or whose answer is malformed. Only that call has
 // failed.
 var (
 	// ErrChunk: the server could not use the chunks of the call, or the reply did not fit: see Request.MaxReply. It may
@@ -56,7 +56,7 @@ var (
 	ErrChunk = errors.New("rpcrdma: the server refuses the chunks of the call, or its reply does not fit")
 	// ErrVersion: the server does not know version 1 of the transport.
 	ErrVersion = errors.New("rpcrdma: the server does not know version 1 of RPC over RDMA")
-	// ErrMalformed: the reply makes no sense. The server may have executed the call.
+	// ErrMalformed: the reply is malformed. The server may have executed the call.
 	ErrMalformed = errors.New("rpcrdma: malformed reply")
 )
 
@@ -65,14 +65,14 @@ type slotState uint8
 
 const (
 	calling   slotState = iota // its reply
-	abandoned                  // its reply, which is dropped then
-	answered                   // Do, to look at the reply
+	abandoned                  // its reply, which will be dropped
+	answered                   // Do, to read the reply
 )
 
-// An answer is the receive that has a reply, and its length.
+// An answer is the index of the receive that holds a reply, and the length of the reply.
 type answer struct{ receive, len int }
 
-// A slot is what a call needs until its reply has come, and until its Send has completed.
+// A slot holds what a call needs until its reply has come and its Send has completed.
 type slot struct {
 	c       *Client
 	index   int
@@ -93,15 +93,15 @@ type slot struct {
 
 	// Under mu of the Client:
 	state slotState
-	uses  int // its call, and its Send
+	uses  int // the call and its Send count one each
 	xid   uint32
 }
 
-// Do sends a call, and waits for its reply. It waits first while as many calls are under way as the server has granted. A call that was
-// given up is under way until its reply has come.
+// Do sends a call, and waits for its reply. It first waits while as many calls are outstanding as the server has granted. A call that
+// was given up is outstanding until its reply has come.
 //
-// If its error is that of ctx, the server may execute the call all the same. No memory of r is accessed any more; if the
-// server then does access it, the connection ends. Errors of a connection that has ended match net.ErrClosed.
+// If the error is that of ctx, the server may execute the call all the same. The memory of r is no longer accessed; if the
+// server tries to access it, the connection ends. Errors of a connection that has ended match net.ErrClosed.
 func (c *Client) Do(ctx context.Context, r *Request) (Reply, error) {
 	xid, err := r.check()
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (Reply, error) {
 	return reply, err
 }
 
-// check finds what makes no call, and returns the XID.
+// check refuses a Request that is no RPC call, and returns the XID.
 func (r *Request) check() (xid uint32, err error) {
 	var h wire.CallHeader
 	if err := h.Parse(r.Head); err != nil {
@@ -191,7 +191,7 @@ func (s *slot) prepare(r *Request) error {
 	return nil
 }
 
-// offer names memory for the reply.
+// offer registers memory for the reply, and names it in the header.
 func (s *slot) offer(r *Request) error {
 	const access = stag.LocalWrite | stag.RemoteWrite
 	if s.plan.Result {
@@ -215,7 +215,7 @@ func (s *slot) offer(r *Request) error {
 	return nil
 }
 
-// expose registers memory for the call alone.
+// expose registers memory for this call only.
 func (s *slot) expose(b []byte, access stag.Access, to *wire.Segment) error {
 	mr, err := s.c.pd.RegisterMR(b, access, &iwarp.MROptions{QP: s.c.qp})
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *slot) expose(b []byte, access stag.Access, to *wire.Segment) error {
 	return nil
 }
 
-// withdraw ends the access of the server to memory.
+// withdraw ends the server's access to the memory of the call.
 func (s *slot) withdraw() {
 	for _, mr := range s.mrs {
 		_ = mr.Close() // the Client posts nothing that names it, so this does not wait
@@ -235,8 +235,8 @@ func (s *slot) withdraw() {
 	s.mrs = s.mrs[:0]
 }
 
-// await waits for the reply. When it returns nothing of the server's changes the memory any more. Without a reply the
-// slot may be that of another call by then.
+// await waits for the reply. When it returns, the server can no longer change the memory. If it returns without a reply,
+// another call may already use the slot.
 func (s *slot) await(ctx context.Context) (answer, error) {
 	c := s.c
 	select {
@@ -260,7 +260,7 @@ func (s *slot) await(ctx context.Context) (answer, error) {
 	return answer{}, ctx.Err()
 }
 
-// read reads the reply that b is.
+// read parses b, a reply.
 func (s *slot) read(r *Request, b []byte) (Reply, error) {
 	at, err := s.reply.Parse(b)
 	switch {
@@ -286,7 +286,7 @@ func (s *slot) read(r *Request, b []byte) (Reply, error) {
 	return Reply{Message: msg, Result: a.Result}, nil
 }
 
-// refusal is the error of a message of the procedure Failure.
+// refusal returns the error that a message of the procedure Failure stands for.
 func refusal(b []byte) error {
 	f, err := wire.ParseFailure(b)
 	switch {

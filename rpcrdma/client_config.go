@@ -15,7 +15,7 @@ type ClientConfig struct {
 	// to 65,536. The server may want less.
 	Inline int
 	// QP has further options of the QP: IRD, 16 by default, TLS, Auth, SetupTrace, RNRWait, StallWait, MPA, UserData and
-	// Trace. The others must be zero. MPA.RTR cannot have RTRSend, which is an empty message and no RPC.
+	// Trace. The others must be zero. MPA.RTR cannot contain RTRSend, which is an empty message and no RPC.
 	QP iwarp.QPConfig
 }
 

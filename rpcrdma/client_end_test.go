@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// TestRPR_22_TheContextEndsWhileTheConnectionDoes: a server that does not end its half holds up Close, and no call for longer than its
-// context says.
+// TestRPR_22_TheContextEndsWhileTheConnectionDoes: a server that does not end its half delays Close, but no call for longer than its
+// context allows.
 func TestRPR_22_TheContextEndsWhileTheConnectionDoes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		over := make(chan struct{})

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
-// serve takes completions until the QP has ended, and gives everything back.
+// serve takes completions until the QP has ended, and releases everything.
 func (c *Client) serve() {
 	c.tasks.Go(c.run)
 	<-c.qp.Done()
@@ -52,8 +52,8 @@ func (c *Client) completed(wc *iwarp.WC) {
 	}
 }
 
-// message hands a message of the server to the call with its XID. That of a call that was given up, or of none, is
-// dropped, and so is one without an XID.
+// message hands a message of the server to the call with its XID. It drops a message without an XID, and one whose call
+// was given up or does not exist.
 func (c *Client) message(receive int, b []byte) {
 	xid, version, credits, ok := wire.Peek(b)
 	if !ok {
@@ -62,7 +62,7 @@ func (c *Client) message(receive int, b []byte) {
 	}
 	s := c.pending[xid]
 	if s != nil && version == wire.Version {
-		c.grant = int(min(max(credits, 1), uint32(len(c.slots)))) // 0 would be a server that wants no call any more
+		c.grant = int(min(max(credits, 1), uint32(len(c.slots)))) // 0 would mean that the server takes no more calls
 	}
 	switch {
 	case s == nil:
@@ -90,13 +90,13 @@ func (c *Client) endIf(err error) {
 		return
 	}
 	if c.qp.State() != iwarp.StateRTS {
-		c.close() // its own error tells why
+		c.close() // the QP has the error
 		return
 	}
 	c.fail(err)
 }
 
-// over ends a call, which gives its credit back, and its memory. Its receive is posted again.
+// over ends a call, and releases its credit and its memory. The receive of its reply has been posted again.
 func (c *Client) over(s *slot) {
 	s.mem = nil
 	if c.pending[s.xid] == s {
@@ -106,7 +106,7 @@ func (c *Client) over(s *slot) {
 	c.leave(s)
 }
 
-// leave ends one of the two uses of a slot: that of its call, and that of its Send.
+// leave ends one of the two uses of a slot, by its call or by its Send.
 func (c *Client) leave(s *slot) {
 	if s.uses--; s.uses == 0 {
 		c.idle = append(c.idle, s)
@@ -168,7 +168,7 @@ func (c *Client) enter(ctx context.Context) (*slot, error) {
 	return nil, err
 }
 
-// withdraw ends the wait of a call, or gives back what it has got meanwhile.
+// withdraw ends the wait of a call, or releases the slot that it has received meanwhile.
 func (c *Client) withdraw(t *turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -41,7 +41,7 @@ func (h *host) call(cfg *ClientConfig) *pair {
 	return p
 }
 
-// serves answers each call in a goroutine of its own, by what f returns, until the connection ends.
+// serves answers each call in a goroutine of its own, with what f returns, until the connection ends.
 func (p *pair) serves(f func(call []byte) (reply []byte)) {
 	go func() {
 		for {
@@ -61,13 +61,13 @@ func (p *pair) do(r *Request) Reply {
 	return reply
 }
 
-// xidOfCall is the XID of a call that is well-formed.
+// xidOfCall returns the XID of a well-formed call.
 func xidOfCall(call []byte) uint32 { return binary.BigEndian.Uint32(call) }
 
-// served is how many RDMA Reads the Client has served.
+// served returns how many RDMA Reads the Client has served.
 func served(p *pair) uint64 { return p.client.QP().Stats().Received.ReadRequest.Messages }
 
-// TestRPR_22_ArgumentsOfEveryLength: a call comes out at the server as it was, whatever part of it is inline.
+// TestRPR_22_ArgumentsOfEveryLength: a call reaches the server unchanged, whatever part of it is inline.
 func TestRPR_22_ArgumentsOfEveryLength(t *testing.T) {
 	for _, inline := range []int{1024, 4096} {
 		bubble(t, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestRPR_22_ArgumentsOfEveryLength(t *testing.T) {
 	}
 }
 
-// TestRPR_22_ResultsOfEveryLength: the opaque of a reply comes into the memory for it, and no octet behind.
+// TestRPR_22_ResultsOfEveryLength: the opaque of a reply is written to the memory for it, and no octet behind it.
 func TestRPR_22_ResultsOfEveryLength(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newHost(t, "pipe", Config{}).call(nil)
@@ -118,7 +118,7 @@ func TestRPR_22_ResultsOfEveryLength(t *testing.T) {
 	})
 }
 
-// TestRPR_22_LongReplies: what does not fit into a message comes by the Reply chunk, into memory of the caller's if there is
+// TestRPR_22_LongReplies: a reply that does not fit into a message comes by the Reply chunk, into the caller's memory if there is
 // enough.
 func TestRPR_22_LongReplies(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestRPR_22_LongReplies(t *testing.T) {
 	})
 }
 
-// TestRPR_22_Credits: one call until the server has granted more, and never more than that.
+// TestRPR_22_Credits: one call until the server has granted more, and never more than it has granted.
 func TestRPR_22_Credits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newHost(t, "pipe", Config{Credits: 4}).call(&ClientConfig{Credits: 16})
@@ -202,7 +202,7 @@ func TestRPR_22_ManyCalls(t *testing.T) {
 	}
 }
 
-// TestRPR_22_Canceled: a call that was given up keeps its credit until its reply, and its memory is the caller's again.
+// TestRPR_22_Canceled: a call that was given up keeps its credit until its reply, and its memory belongs to the caller again.
 func TestRPR_22_Canceled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newHost(t, "pipe", Config{Credits: 1}).call(nil)
@@ -231,7 +231,7 @@ func TestRPR_22_Canceled(t *testing.T) {
 	})
 }
 
-// TestRPR_22_CanceledMemory: what the server writes after a call was given up ends the connection, and changes nothing.
+// TestRPR_22_CanceledMemory: a Write of the server after a call was given up ends the connection, and changes nothing.
 func TestRPR_22_CanceledMemory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newHost(t, "pipe", Config{}).call(nil)
@@ -255,7 +255,7 @@ func TestRPR_22_CanceledMemory(t *testing.T) {
 	})
 }
 
-// TestRPR_22_End: calls that are under way, and those that wait, fail when the connection ends.
+// TestRPR_22_End: outstanding calls, and those that wait, fail when the connection ends.
 func TestRPR_22_End(t *testing.T) {
 	for name, end := range map[string]func(p *pair){
 		"the server ends it":   func(p *pair) { go func() { _ = p.conn.Close() }() },
@@ -267,7 +267,7 @@ func TestRPR_22_End(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p := newHost(t, "pipe", Config{}).call(nil)
 				errs := make(chan error)
-				for i := range 3 { // one is under way, two wait for their turn
+				for i := range 3 { // one is outstanding, two wait for their turn
 					go func() {
 						_, err := p.client.Do(t.Context(), &Request{Head: rpc(uint32(i), procRead), Result: make([]byte, 10)})
 						errs <- err
@@ -284,7 +284,7 @@ func TestRPR_22_End(t *testing.T) {
 	}
 }
 
-// TestRPR_22_NoSense: replies that make no sense fail their call, and only that.
+// TestRPR_22_NoSense: malformed replies fail their call, and only that.
 func TestRPR_22_NoSense(t *testing.T) {
 	handle := func(h *wire.Header) *wire.Header {
 		h.Writes[0][0].Handle++
@@ -369,7 +369,7 @@ func TestRPR_22_NoSense(t *testing.T) {
 	}
 }
 
-// TestRPR_22_Strays: messages that are no replies cost nothing, nor does one that is too short for a header.
+// TestRPR_22_Strays: messages that are not replies do no harm, nor does one that is too short for a header.
 func TestRPR_22_Strays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newScripted(t)
@@ -396,7 +396,7 @@ func TestRPR_22_Strays(t *testing.T) {
 	})
 }
 
-// TestRPR_22_BadRequests: what makes no call is found before anything is sent.
+// TestRPR_22_BadRequests: a Request that is no call is refused before anything is sent.
 func TestRPR_22_BadRequests(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newHost(t, "pipe", Config{}).call(nil)
@@ -446,7 +446,7 @@ func TestRPR_22_SameXID(t *testing.T) {
 	})
 }
 
-// TestRPR_22_Options: options that are wrong are named.
+// TestRPR_22_Options: errors name the options that are wrong.
 func TestRPR_22_Options(t *testing.T) {
 	rnic := open(t)
 	for want, cfg := range map[string]*ClientConfig{
@@ -464,7 +464,7 @@ func TestRPR_22_Options(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A scripted is a server that the test plays, on a QP.
+// A scripted is a server that the test emulates, on a QP.
 type scripted struct {
 	testing.TB
 	client *Client
@@ -538,7 +538,7 @@ func (s *scripted) recv() *wire.Header {
 
 func (s *scripted) send(parts ...[]byte) {
 	n := copy(s.outbox, slices.Concat(parts...))
-	// The test may be over when the client has got the message.
+	// The test may be over when the client has received the message.
 	if err := s.qp.Send(within(s.TB), s.out.Slice(0, n)); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, context.Canceled) {
 		s.Error(fmt.Errorf("a message of %d octets: %w", n, err))
 	}

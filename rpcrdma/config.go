@@ -10,9 +10,9 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
-// A Config configures connections. Zero fields have defaults, but for RNIC.
+// A Config configures connections. Zero fields other than RNIC have defaults.
 type Config struct {
-	// RNIC is that of the listener. Each connection gets a PD of its own from it.
+	// RNIC is the RNIC of the listener. Each connection allocates a PD of its own from it.
 	RNIC *iwarp.RNIC
 	// Credits is how many calls a client may have without a reply: 32 by default, 1024 at most.
 	Credits int
@@ -21,19 +21,19 @@ type Config struct {
 	Inline int
 	// MaxCall is how many octets a call has at most, with its chunks: 1 MiB and 8 KiB by default.
 	MaxCall int
-	// MaxBytes is how many octets the calls and the replies that are longer than Inline have in memory, of all
-	// connections of a Listener together: 64 MiB by default, and at least ten times MaxCall. A reply has an
-	// eighth of it at most.
+	// MaxBytes is how many octets of memory the calls and the replies that are longer than Inline may use, for all
+	// connections of a Listener together: 64 MiB by default, and at least ten times MaxCall. A reply has at most an
+	// eighth of it.
 	MaxBytes int
-	// Binding says what may move by RDMA; nil: that of NFSv3.
+	// Binding says what may move by RDMA; nil means NFSv3.
 	Binding Binding
 	// QP has further options of the QPs: ORD, Solicitor, RNRWait, StallWait, MPA, UserData and Trace. The others must
-	// be zero. An ORD above Limits.MaxORD of the RNIC counts as that. MPA.RTR cannot have RTRSend, which is an empty message
-	// and no RPC: a client with no other is not accepted.
+	// be zero. An ORD above Limits.MaxORD of the RNIC is lowered to it. MPA.RTR cannot contain RTRSend, which is an empty message
+	// and no RPC: a client that offers nothing else is not accepted.
 	QP iwarp.QPConfig
-	// Refused, if not nil, is told of each connection request that a Listener has not made a connection of, and why: the client
-	// takes no RDMA Reads, or RNIC is not that of the listener, or has no room left, for example. Accept returns nothing for it.
-	// The goroutine of that request calls it. Peers that are not authenticated can be the cause, so bound what is logged.
+	// Refused, if not nil, is called for each connection request that a Listener did not turn into a connection, with the cause: for
+	// example, the client takes no RDMA Reads, or RNIC is not the listener's, or has no room left. Accept returns nothing for it.
+	// The goroutine of the request calls Refused. Peers that are not authenticated can cause calls, so bound what is logged.
 	Refused func(remote net.Addr, cause error)
 }
 
@@ -49,7 +49,7 @@ const (
 	maxInline  = 64 << 10
 
 	spareReceives = 8 // for messages that are no calls, and take no credit
-	maxShare      = 8 // one call, or one reply, has at most this part of MaxBytes
+	maxShare      = 8 // one call, or one reply, has at most MaxBytes/maxShare
 )
 
 // withDefaults returns the configuration with all fields set.
@@ -96,7 +96,7 @@ func checkSizes(config string, credits, inline int) error {
 	return nil
 }
 
-// checkQP finds options that this package sets itself, and others that are not for this side.
+// checkQP refuses options that this package sets itself, and options that are not for this side.
 func checkQP(config string, q *iwarp.QPConfig, server bool) error {
 	for _, o := range []struct {
 		name string
@@ -126,15 +126,15 @@ func checkQP(config string, q *iwarp.QPConfig, server bool) error {
 	return nil
 }
 
-// receives is how many messages of a client there may be at a time.
+// receives returns how many receives are posted for messages of a client.
 func (c *Config) receives() int { return c.Credits + spareReceives }
 
-// maxReply is how many octets a reply has at most: so many that its memory is not more than the share.
+// maxReply returns how many octets a reply has at most, so that its memory does not exceed the share.
 func (c *Config) maxReply() int {
 	share := c.MaxBytes / maxShare
 	return share &^ (stepOf(share) - 1)
 }
 
-// sendDepth is the room for one reply with as many segments as a header can have, for another one behind it, and for
+// sendDepth returns the depth of the send queue: it has room for two replies with as many segments as a header can have, and for
 // the RDMA Reads.
 func (c *Config) sendDepth() int { return c.QP.ORD + 2*(c.Inline/16+1) }

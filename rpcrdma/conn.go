@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A stage is how far the life of a connection has come. It never goes back.
+// A stage is a stage in the life of a connection. Stages only advance.
 type stage uint8
 
 const (
@@ -27,7 +27,7 @@ var errClosed = fmt.Errorf("rpcrdma: the connection is closed: %w", net.ErrClose
 // A Conn is the connection of a client. Its methods may be called from any goroutine.
 type Conn struct {
 	// One goroutine, in run, takes the completions. mu is held while the state changes and work requests are posted,
-	// which never waits. Memory is asked for, and given back, without it: see unlock.
+	// which never waits. Memory is requested and released without mu: see unlock.
 
 	*shared
 	qp            *iwarp.QP
@@ -45,38 +45,38 @@ type Conn struct {
 	calls  []Call // one for each receive
 	outMR  *iwarp.MR
 	outs   []outgoing
-	idle   chan *outgoing // those that are free
+	idle   chan *outgoing // the outs that are free
 	ready  chan *Call
 
 	drained chan struct{} // closed when no call is without a reply, and no more will come
 	lost    chan struct{} // closed in stage closing
-	flushed chan struct{} // closed when, in stage closing, no reply is left that is to be sent
-	done    chan struct{} // closed when the QP has ended and everything was given back
+	flushed chan struct{} // closed when, in stage closing, no reply is left to be sent
+	done    chan struct{} // closed when the QP has ended and everything was released
 	tasks   sync.WaitGroup
 
 	mu       sync.Mutex
 	stage    stage
-	err      error       // why this side has ended it; nil: it has not
+	err      error       // why this side has ended the connection; nil: it has not
 	free     int         // work requests that the send queue has room for
 	posts    []*outgoing // to be posted, in order
 	pulls    []*Call     // whose Reads are to be posted
 	reading  int         // Reads that are posted
 	came     progress    // of the Reads
 	left     progress    // of the replies
-	most     int         // octets of one
+	most     int         // octets of one Read
 	owed     []*Call     // whose failure waits for an outgoing
 	wants    []*Call     // that need memory: see unlock
-	spent    []*memory   // to be given back: see unlock
+	spent    []*memory   // to be released: see unlock
 	inHand   int         // calls that are ready, or handed over
 	timer    *time.Timer
 	armed    bool
-	expected time.Time // when the timer is to ring, if it is armed
+	expected time.Time // when the timer is to fire, if it is armed
 	readWR   [1]iwarp.SendWR
 	readTo   [1]iwarp.SGE
 	recvWR   [1]iwarp.RecvWR
 }
 
-// newConn makes all but the QP.
+// newConn makes everything except the QP.
 func newConn(s *shared, cr *iwarp.ConnRequest) (*Conn, error) {
 	peer := wire.ParsePrivate(cr.PrivateData())
 	cfg := &s.cfg
@@ -130,7 +130,7 @@ func (c *Conn) makeMemory() (err error) {
 	return nil
 }
 
-// release gives everything back. The QP has ended, or there was none.
+// release releases everything. The QP has ended, or was never made.
 func (c *Conn) release() {
 	c.callMemory.close()
 	c.replyMemory.close()
@@ -145,7 +145,7 @@ func (c *Conn) release() {
 	c.home.leave()
 }
 
-// reach goes on to a stage. It reports false if the connection was there already. mu is held.
+// reach enters a stage. It reports false if the connection had already reached that stage. mu is held.
 func (c *Conn) reach(s stage) bool {
 	if c.stage >= s {
 		return false
@@ -158,7 +158,7 @@ func (c *Conn) reach(s stage) bool {
 	return true
 }
 
-// settle looks whether the connection is drained, and whether all replies are sent. mu is held.
+// settle checks whether the connection is drained, and whether all replies are sent. mu is held.
 func (c *Conn) settle() {
 	if c.stage == closing && !c.sending() && !closed.Is(c.flushed) {
 		close(c.flushed)
@@ -168,7 +168,7 @@ func (c *Conn) settle() {
 	}
 }
 
-// sending reports whether there are replies that have not been sent. mu is held.
+// sending reports whether a reply has not been sent yet. mu is held.
 func (c *Conn) sending() bool {
 	for i := range c.outs {
 		if c.outs[i].queued {
@@ -191,7 +191,7 @@ func (c *Conn) fail(err error) {
 	})
 }
 
-// lostBy is why the connection has ended, in an error that matches net.ErrClosed. mu is held.
+// lostBy returns the reason why the connection has ended, as an error that matches net.ErrClosed. mu is held.
 func (c *Conn) lostBy() error {
 	if c.err != nil {
 		return fmt.Errorf("%w: %w", errClosed, c.err)
@@ -202,7 +202,7 @@ func (c *Conn) lostBy() error {
 	return errClosed
 }
 
-// Err tells why the connection has ended. It is nil while it has not, and after a graceful end.
+// Err returns the error that ended the connection. It is nil while the connection lasts, and after a graceful end.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,8 +218,8 @@ func (c *Conn) LocalAddr() net.Addr { return c.local }
 // RemoteAddr returns the address of the client.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// QP returns the QP of the connection, for its statistics, its addresses and the identity of its peer. No work may be
-// posted to it.
+// QP returns the QP of the connection, for its statistics, its addresses and the identity of its peer. The program must not
+// post work to it.
 func (c *Conn) QP() *iwarp.QP { return c.qp }
 
 // Done returns a channel that is closed when the connection has ended.
@@ -227,23 +227,23 @@ func (c *Conn) Done() <-chan struct{} { return c.done }
 
 var errTimeout = errors.New("rpcrdma: the client has let an RDMA Read or a reply wait for too long")
 
-// watch makes the timer run. mu is held, as in due.
+// watch arms the timer if it is not armed. mu is held, as in due.
 func (c *Conn) watch() {
 	if !c.armed && c.stage < closing {
 		c.arm(shortPatience)
 	}
 }
 
-// arm makes the timer ring after d.
+// arm makes the timer fire after d.
 func (c *Conn) arm(d time.Duration) {
 	c.armed, c.expected = true, time.Now().Add(d)
 	c.timer.Reset(d)
 }
 
-// mostLate is how late the timer may ring in a process that runs.
+// mostLate is how late the timer may fire in a process that was not stopped.
 const mostLate = time.Second
 
-// stopped moves all deadlines by the time for which this process was stopped: what clients have sent in it is still to be read.
+// stopped moves all deadlines by the time for which this process was stopped: what clients sent meanwhile is still to be read.
 func (c *Conn) stopped(late time.Duration) {
 	if late <= mostLate {
 		return
@@ -260,7 +260,7 @@ func (c *Conn) stopped(late time.Duration) {
 	}
 }
 
-// rings looks for what has waited for too long.
+// rings is called when the timer fires. It ends the connection if a Read or a reply has waited for too long.
 func (c *Conn) rings() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -282,7 +282,7 @@ func (c *Conn) rings() {
 	}
 }
 
-// due is when the connection ends if what waits for the client goes on waiting; zero: nothing does.
+// due returns when the connection ends if the client does not answer the Reads and take the replies; zero: none waits for it.
 func (c *Conn) due() time.Time {
 	var reads, replies time.Time
 	for i := range c.calls {

@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
-// TestRPR_4_ReceiveBeforeReply: with as many calls under way as there are receives, each reply allows the next call, which
+// TestRPR_4_ReceiveBeforeReply: with as many calls outstanding as there are receives, each reply allows the next call, which
 // never waits for its receive.
 func TestRPR_4_ReceiveBeforeReply(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestRPR_4_OneReplyForEachCall(t *testing.T) {
 				h.Reads = r.reads(400)
 				return rpc(h.XID, 7), false
 			},
-			func(h *wire.Header) ([]byte, bool) { // a length that is wrong, which is known later
+			func(h *wire.Header) ([]byte, bool) { // a wrong length, which is known later
 				h.Proc = wire.NoMsg
 				h.Reads = append(r.reads(0, 4000)[:1], r.reads(wire.CallLen, 5000)[1])
 				return nil, false
@@ -131,7 +131,7 @@ func TestRPR_4_OneReplyForEachCall(t *testing.T) {
 	})
 }
 
-// TestRPR_4_DoneAndFailure: they get no answer, and their receive comes back. A failure is one in every version.
+// TestRPR_4_DoneAndFailure: they get no answer, and their receive is posted again. Failure is the same in every version.
 func TestRPR_4_DoneAndFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := connected(t, Config{Credits: 1})
@@ -149,7 +149,7 @@ func TestRPR_4_DoneAndFailure(t *testing.T) {
 	})
 }
 
-// TestRefusalsThatWaitForMemory of a message: each is sent when there is some, before other replies get it.
+// TestRefusalsThatWaitForMemory of a message: each is sent when there is memory, before other replies get it.
 func TestRefusalsThatWaitForMemory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := connected(t, Config{Credits: 2})

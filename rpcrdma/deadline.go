@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/closed"
 )
 
-// A deadline is one of a net.Conn. It may change while a goroutine waits for it.
+// A deadline is a deadline of a net.Conn. It may change while a goroutine waits for it.
 type deadline struct {
 	mu     sync.Mutex
 	timer  *time.Timer
@@ -22,7 +22,7 @@ func (d *deadline) wait() <-chan struct{} {
 	return d.channel()
 }
 
-// channel is wait, with mu held.
+// channel is like wait. mu is held.
 func (d *deadline) channel() chan struct{} {
 	if d.passed == nil {
 		d.passed = make(chan struct{})

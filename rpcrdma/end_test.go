@@ -37,8 +37,8 @@ func TestRPR_21_TheRNICEnds(t *testing.T) {
 	})
 }
 
-// TestRPR_15_TheWindowOfASolicitor: a Read that gets no part of it in time is not sent. Its QP would live on, but the call cannot be had,
-// so the connection ends, and the client repeats the call on the next one.
+// TestRPR_15_TheWindowOfASolicitor: a Read that the window does not admit in time is not sent. Its QP could go on, but the call cannot
+// be completed, so the connection ends, and the client repeats the call on the next one.
 func TestRPR_15_TheWindowOfASolicitor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := iwarp.NewSolicitor(solicit.Config{Fixed: 100_000, Dispatch: [2]time.Duration{time.Second, time.Second}})
@@ -69,7 +69,7 @@ func TestRPR_15_TheWindowOfASolicitor(t *testing.T) {
 	})
 }
 
-// TestRPR_6_AWindowSmallerThanACall: the octets come in pieces that the window of a Solicitor takes.
+// TestRPR_6_AWindowSmallerThanACall: the octets come in pieces that the window of a Solicitor admits.
 func TestRPR_6_AWindowSmallerThanACall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := iwarp.NewSolicitor(solicit.Config{Fixed: 10_000})
@@ -138,8 +138,8 @@ func (c *client) takesRepliesAndCloses(replies int) {
 	require.NoError(c, c.qp.Close())
 }
 
-// TestRPR_14_NoRegionForAReply: the RNIC has none left. The call cannot be answered, so the connection ends, and the client repeats it; one
-// that stayed would never get an answer, and never its credit back.
+// TestRPR_14_NoRegionForAReply: the RNIC has none left. The call cannot be answered, so the connection ends, and the client repeats it.
+// If the connection stayed, the client would never get an answer, nor the credit back.
 func TestRPR_14_NoRegionForAReply(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxMR: 2}})
@@ -197,7 +197,7 @@ func TestRPR_16_WriteBehindTheEnd(t *testing.T) {
 	}
 }
 
-// TestRPR_21_ShutdownOfAConnectionThatEnds waits for no answers: there is no one to have them, whenever they are given.
+// TestRPR_21_ShutdownOfAConnectionThatEnds does not wait for answers: no client could receive them.
 func TestRPR_21_ShutdownOfAConnectionThatEnds(t *testing.T) {
 	for _, answers := range []bool{true, false} {
 		bubble(t, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestRPR_21_ShutdownOfAConnectionThatEnds(t *testing.T) {
 	}
 }
 
-// TestRPR_16_PartOfARecordBehindTheEnd: what a reply has had of the memory of all connections comes back, although the server, as go-nfs,
+// TestRPR_16_PartOfARecordBehindTheEnd: memory of the common budget that a reply has used is released, even if the server, like go-nfs,
 // does not close a stream that has failed.
 func TestRPR_16_PartOfARecordBehindTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestRPR_16_PartOfARecordBehindTheEnd(t *testing.T) {
 	})
 }
 
-// TestRPR_21_WhyAReplyCannotBeSent does not depend on its length: a long one asks for memory first, of which there is none any more.
+// TestRPR_21_WhyAReplyCannotBeSent does not depend on its length: a long one first requests memory, and there is none any more.
 func TestRPR_21_WhyAReplyCannotBeSent(t *testing.T) {
 	for _, n := range []int{4, 100_000} {
 		bubble(t, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestRPR_21_CloseWaitsForAClientThatIsSlow(t *testing.T) {
 	})
 }
 
-// TestRPR_21_ShutdownWithAClientThatTakesNoReplies ends a minute after the last call was answered, also without a context that ends.
+// TestRPR_21_ShutdownWithAClientThatTakesNoReplies ends a minute after the last call was answered, even if its context does not end.
 func TestRPR_21_ShutdownWithAClientThatTakesNoReplies(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		private := wire.Private{Send: 4096, Receive: 4096}.Append(nil)

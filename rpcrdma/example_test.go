@@ -24,7 +24,7 @@ func listen() (*iwarp.RNIC, *iwarp.Listener) {
 	return rnic, l
 }
 
-// A server of ONC RPC that takes a net.Listener, such as that of go-nfs, serves RDMA with this one.
+// An ONC RPC server that takes a net.Listener, such as that of go-nfs, serves RDMA with this Listener.
 func ExampleNewListener() {
 	rnic, l := listen()
 	defer func() { _ = rnic.Close() }()
@@ -50,7 +50,7 @@ func serve(l net.Listener) error {
 	}
 }
 
-// A client makes its RPC calls itself; here the server answers with what it was sent.
+// A client makes its RPC calls itself; here the server answers with what it has received.
 func ExampleClient_Do() {
 	rnic, l := listen()
 	defer func() { _ = rnic.Close() }()
@@ -90,7 +90,7 @@ func ExampleClient_Do() {
 	// Output: hello, 100028 octets
 }
 
-// A program that wants no stream takes whole calls, and may answer them in any order.
+// A program that does not need a stream takes whole calls, and may answer them in any order.
 func ExampleAccept() {
 	rnic, l := listen()
 	defer func() { _ = rnic.Close() }()

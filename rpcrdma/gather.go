@@ -14,32 +14,32 @@ import (
 // errNoCall is the error of a reply that answers no call.
 var errNoCall = errors.New("rpcrdma: a record that is no reply to a call")
 
-// keptRecord is how many octets for a record of several fragments are kept for the next one.
+// keptRecord is how many octets of a buffer for a record of several fragments are kept for the next record.
 const keptRecord = 64 << 10
 
-// writing is the side of the replies: it gathers a record. One of a single fragment goes into the memory that it is
-// sent from; of others the length is not known when they begin.
+// writing is the side of the replies: it gathers a record. A record of a single fragment goes into the memory from which it is
+// sent. The length of any other record is not known when it begins.
 type writing struct {
 	mu sync.Mutex
 	record
 }
 
-// A record is gathered.
+// A record is a record of which a part may have been written.
 type record struct {
 	mark   [markLen]byte
-	marked int // octets of the mark that are there
-	left   int // octets of the fragment that are not there yet
+	marked int // octets of the mark that have been written
+	left   int // octets of the fragment that are missing
 	last   bool
 
-	o       *outgoing // of a single fragment
+	o       *outgoing // if it has a single fragment
 	at      int
-	octets  []byte // of several
+	octets  []byte // if it has several
 	several bool
 	excess  bool // it is too long: only the XID is kept
 }
 
-// Write takes octets of replies. When the connection has ended it drops what there is of one, as Read does, since a server may leave it at
-// the error and not call Close.
+// Write takes octets of replies. When the connection has ended, it drops an incomplete reply, as Read drops a call, since a server
+// may return after the error and not call Close.
 func (r *records) Write(p []byte) (n int, err error) {
 	w := &r.out
 	w.mu.Lock()
@@ -60,10 +60,10 @@ func (r *records) Write(p []byte) (n int, err error) {
 	}
 }
 
-// due reports whether the fragment that has been marked needs nothing more of the caller.
+// due reports whether the fragment is complete, so that the caller need not write more of it.
 func (w *writing) due() bool { return w.marked == markLen && w.left == 0 }
 
-// put takes octets of a mark, or of a fragment. At the end of a record it sends the reply.
+// put takes octets of a mark or of a fragment. At the end of a record it sends the reply.
 func (r *records) put(p []byte) (n int, err error) {
 	w := &r.out
 	if w.marked < markLen {
@@ -90,7 +90,7 @@ func (r *records) put(p []byte) (n int, err error) {
 	return n, r.reply()
 }
 
-// prepare makes room for a fragment, when it begins.
+// prepare makes room for a fragment that begins.
 func (r *records) prepare() error {
 	w := &r.out
 	limit := r.c.cfg.maxReply()
@@ -117,7 +117,7 @@ func (r *records) begin(n int) (*outgoing, error) {
 	return o, err
 }
 
-// keep keeps octets of a fragment.
+// keep stores octets of a fragment.
 func (w *writing) keep(p []byte) {
 	switch {
 	case w.o != nil:

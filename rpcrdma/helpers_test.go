@@ -29,7 +29,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// A host is an RNIC with a listener that the test accepts from.
+// A host is an RNIC with a listener from which the test accepts.
 type host struct {
 	testing.TB
 	server, client *iwarp.RNIC
@@ -67,7 +67,7 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// A client is one that the test plays, on a QP.
+// A client is a client that the test emulates, on a QP.
 type client struct {
 	testing.TB
 	rnic  *iwarp.RNIC
@@ -142,7 +142,7 @@ func (c *client) register(b []byte, access stag.Access) *iwarp.MR {
 	return mr
 }
 
-// accepts makes a Conn of the next client. It closes the channel where that fails.
+// accepts makes a Conn of the next client. It closes the channel if that fails.
 func (h *host) accepts() <-chan *Conn {
 	accepted := make(chan *Conn, 1)
 	go func() {
@@ -190,7 +190,7 @@ func (c *client) trySend(parts ...[]byte) error {
 	return c.qp.Send(within(c.TB), c.out.Slice(0, n))
 }
 
-// A message is one of the server.
+// A message is a message of the server.
 type message struct {
 	octets      []byte
 	header      wire.Header
@@ -269,10 +269,10 @@ func opaque(b []byte) []byte {
 	return append(append(x, b...), make([]byte, wire.Padded(len(b))-len(b))...)
 }
 
-// regionTO is where memory of clients begins: Linux's offsets may have bit 63.
+// regionTO is the offset at which memory of clients begins: Linux's offsets may have bit 63.
 const regionTO = 1<<63 + 0x1000
 
-// A region is memory of the client that it names in calls.
+// A region is memory that the client names in calls.
 type region struct {
 	mr  *iwarp.MR
 	mem []byte

@@ -28,7 +28,7 @@ func (c *client) untouched() {
 	require.Zero(c, c.conn.qp.Stats().Sent.ReadRequest.Messages)
 }
 
-// TestRPR_18_Headers: those that make no sense are answered, and the connection serves others.
+// TestRPR_18_Headers: headers that make no sense are answered, and the connection serves other calls.
 func TestRPR_18_Headers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := connected(t, Config{})
@@ -70,7 +70,7 @@ func TestRPR_18_Headers(t *testing.T) {
 	})
 }
 
-// TestRPR_18_NoHeader: a message shorter than the shortest header of a call is discarded, and its receive comes back (RFC 8166
+// TestRPR_18_NoHeader: a message shorter than the shortest header of a call is discarded, and its receive is posted again (RFC 8166
 // section 4.5).
 func TestRPR_18_NoHeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestRPR_18_NoHeader(t *testing.T) {
 	})
 }
 
-// TestRPR_18_Garbage: what is no RPC call ends the connection, inline and in a chunk.
+// TestRPR_18_Garbage: a message that is no RPC call ends the connection, inline and in a chunk.
 func TestRPR_18_Garbage(t *testing.T) {
 	for what, change := range map[string]func(h *wire.Header) []byte{
 		"39 octets":       func(h *wire.Header) []byte { return rpc(h.XID, 0)[:39] },
@@ -160,7 +160,7 @@ func TestRPR_17_DuplicateInFlight(t *testing.T) {
 	}
 }
 
-// TestRPR_17_XIDAgain: once it was answered an XID is as good as another.
+// TestRPR_17_XIDAgain: an XID may be used again after it was answered.
 func TestRPR_17_XIDAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := connected(t, Config{})
@@ -239,7 +239,7 @@ func (s *stuck) ReadAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// stuck registers such memory. The function makes it answer.
+// stuck registers such memory. The function that it returns makes the client answer.
 func (c *client) stuck(n int) (*region, func()) {
 	c.Helper()
 	s := &stuck{size: int64(n), release: make(chan struct{})}
@@ -255,7 +255,7 @@ func noReceives(q *iwarp.QPConfig) {
 	q.Setup, q.RNRWait = nil, time.Hour
 }
 
-// TestRPR_15_ReadsNotAnswered: after a minute the connection ends, and nothing of it is left.
+// TestRPR_15_ReadsNotAnswered: after a minute the connection ends, and everything is released.
 func TestRPR_15_ReadsNotAnswered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := newHost(t, "pipe", Config{})
@@ -315,7 +315,7 @@ func TestRPR_13_NoRemoteRights(t *testing.T) {
 	})
 }
 
-// TestRPR_13_NothingCanBeRead: nor by a QP of the same PD that serves RDMA Reads.
+// TestRPR_13_NothingCanBeRead, not even by a QP of the same PD that serves RDMA Reads.
 func TestRPR_13_NothingCanBeRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := newHost(t, "pipe", Config{})
@@ -371,7 +371,7 @@ func TestRPR_13_22_RightsOfAClientsMemory(t *testing.T) {
 	}
 }
 
-// allRegions makes the connection use each kind of region, and returns all that it has.
+// allRegions makes the connection use each kind of region, and returns all its regions.
 func (c *client) allRegions() (all []*iwarp.MR) {
 	c.Helper()
 	r := c.exposes(10000, true)

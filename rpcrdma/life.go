@@ -2,11 +2,11 @@ package rpcrdma
 
 import "context"
 
-// Close ends the connection. Replies that were given are sent, unless the client lets them wait for a minute; calls without a reply are
-// not answered: see Shutdown. It waits for the client to end its half, for at most the CloseTimeout of the RNIC.
+// Close ends the connection. Replies that were passed to Reply are sent, unless the client lets them wait for a minute. Calls without
+// a reply are not answered: see Shutdown. Close waits for the client to end its half, for at most the CloseTimeout of the RNIC.
 func (c *Conn) Close() error { return c.close(context.Background()) }
 
-// close is Close, where ctx, too, bounds the time until all replies are sent.
+// close is like Close, but ctx also bounds the time until all replies are sent.
 func (c *Conn) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -23,9 +23,9 @@ func (c *Conn) close(ctx context.Context) error {
 	return err
 }
 
-// Shutdown ends the connection when all calls that were handed over, or could be, are answered. No other calls are
-// taken meanwhile: the client repeats them on its next connection. If ctx ends first they are not answered, and the error
-// is that of ctx. If the connection ends first Shutdown waits for no answers.
+// Shutdown ends the connection when all calls that were handed over, or are ready for ReadCall, are answered. No other calls are
+// taken meanwhile: the client repeats them on its next connection. If ctx ends first, the calls are not answered, and the error
+// is that of ctx. If the connection ends first, Shutdown does not wait for answers.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	c.mu.Lock()
 	c.reach(draining)
@@ -49,7 +49,7 @@ func (c *Conn) abort() {
 	<-c.done
 }
 
-// reclaim gives back what calls and replies have that no user of the package will end. The connection has ended.
+// reclaim releases the memory of calls and replies that no user of the package will end. The connection has ended.
 func (c *Conn) reclaim() {
 	c.mu.Lock()
 	for i := range c.calls {

@@ -73,7 +73,7 @@ func TestRPR_21_Contexts(t *testing.T) {
 	})
 }
 
-// TestRPR_15_NothingLeaks: a connection that ends in the middle of calls gives everything back.
+// TestRPR_15_NothingLeaks: a connection that ends in the middle of calls releases everything.
 func TestRPR_15_NothingLeaks(t *testing.T) {
 	for _, when := range []string{"reads", "ready", "in hand"} {
 		bubble(t, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestRPR_21_Listener(t *testing.T) {
 	})
 }
 
-// echo serves ONC RPC as programs do that know TCP: one call of a connection after the other.
+// echo serves ONC RPC as a program for TCP does: one call of a connection after the other.
 func echo(l net.Listener) error {
 	for {
 		s, err := l.Accept()
@@ -163,7 +163,7 @@ func echo(l net.Listener) error {
 	}
 }
 
-// TestRPR_21_ListenerCloses: it takes no more connections, and those that are there live on.
+// TestRPR_21_ListenerCloses: it takes no more connections, and existing connections stay open.
 func TestRPR_21_ListenerCloses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := newHost(t, "pipe", Config{})
@@ -192,7 +192,7 @@ func TestRPR_21_ListenerCloses(t *testing.T) {
 	})
 }
 
-// TestRPR_21_ListenerBoundsWhatWaitsForAccept: further clients wait until Accept has returned a connection, or one has ended.
+// TestRPR_21_ListenerBoundsWhatWaitsForAccept: further clients wait until Accept has returned a connection, or a connection has ended.
 func TestRPR_21_ListenerBoundsWhatWaitsForAccept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := newHost(t, "pipe", Config{Credits: 1, Inline: 1024})

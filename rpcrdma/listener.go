@@ -10,11 +10,11 @@ import (
 	"github.com/goiwarp/iwarp/internal/closed"
 )
 
-// backlog is how many connections may be established, or on their way there, that Accept has not returned. Others wait in
+// backlog is how many connections that Accept has not returned may be established or being established. Others wait in
 // set-up, see ListenConfig.MaxHalfOpen.
 const backlog = 128
 
-// A Listener takes the connections of clients, as a net.Listener. It has 128 connections at most that Accept has not
+// A Listener is a net.Listener for connections of clients. It holds at most 128 connections that Accept has not
 // returned; further clients wait.
 type Listener struct {
 	l      *iwarp.Listener
@@ -31,8 +31,8 @@ type Listener struct {
 	live   map[*Conn]struct{}
 }
 
-// NewListener returns a Listener whose connections are those of Conn.Records: they carry RPC with record marks, for any
-// server of ONC RPC. Config.MaxBytes is for all of them together. l belongs to the Listener. If cfg is not valid Accept
+// NewListener returns a Listener whose connections carry RPC with record marks, as Conn.Records does, for any
+// ONC RPC server. Config.MaxBytes bounds all of them together. l belongs to the Listener. If cfg is not valid, Accept
 // returns the error.
 func NewListener(l *iwarp.Listener, cfg *Config) *Listener {
 	n := &Listener{l: l, conns: make(chan *Conn), places: make(chan struct{}, backlog), live: make(map[*Conn]struct{})}
@@ -46,8 +46,8 @@ func NewListener(l *iwarp.Listener, cfg *Config) *Listener {
 	return n
 }
 
-// handle sets a connection up, and hands it to Accept. The RNIC counts those that fail: see RNICStats.Refused;
-// Config.Refused is told why.
+// handle sets a connection up, and hands it to Accept. The RNIC counts the attempts that fail in RNICStats.Refused;
+// Config.Refused is called with the cause.
 func (n *Listener) handle(cr *iwarp.ConnRequest) {
 	if !n.enter() {
 		return
@@ -112,7 +112,7 @@ var errListener = &net.OpError{Op: "accept", Net: "rpcrdma", Err: net.ErrClosed}
 // Addr returns the address that the listener is bound to.
 func (n *Listener) Addr() net.Addr { return n.l.Addr() }
 
-// Close takes no more connections. Those that Accept has returned live on.
+// Close stops accepting connections. Connections that Accept has returned stay open.
 func (n *Listener) Close() error {
 	n.mu.Lock()
 	n.closed = true
@@ -123,7 +123,7 @@ func (n *Listener) Close() error {
 	return err
 }
 
-// Shutdown closes the listener, and ends all its connections when the calls in hand are answered. See Conn.Shutdown.
+// Shutdown closes the listener, and ends each of its connections when its calls are answered. See Conn.Shutdown.
 func (n *Listener) Shutdown(ctx context.Context) error {
 	errs := []error{n.Close()}
 	n.mu.Lock()

@@ -11,10 +11,10 @@ import (
 
 const (
 	leastMemory = 8 << 10
-	keptPieces  = 16 // that an account keeps for later
+	keptPieces  = 16 // unused pieces that an account keeps, at most
 )
 
-// sizeOf is the size of a piece of memory for n octets: an eighth more at most, so that few sizes are in use.
+// sizeOf returns the size of a piece of memory for n octets: at most an eighth more than n, so that few sizes are in use.
 func sizeOf(n int) int {
 	if n <= leastMemory {
 		return leastMemory
@@ -23,7 +23,7 @@ func sizeOf(n int) int {
 	return (n + step - 1) &^ (step - 1)
 }
 
-// stepOf is the distance between sizes of pieces about n octets.
+// stepOf returns the distance between the sizes of pieces near n octets.
 func stepOf(n int) int { return 1 << (bits.Len(uint(n)) - 4) }
 
 // A memory is a registered piece of memory.
@@ -32,18 +32,18 @@ type memory struct {
 	b          []byte
 	size       int
 	mr         *iwarp.MR
-	prev, next *memory // among those that no one uses
+	prev, next *memory // in the ring of the idle pieces
 }
 
-// A pool gives memory to the connections of a listener, until there are limit octets. A connection that has its
-// share waits for its own, all others wait for their turn.
+// A pool grants memory to the connections of a listener, up to limit octets. A connection that has its
+// share waits until it releases some itself; all others wait for their turn.
 type pool struct {
 	limit, share int
 	access       stag.Access
 
 	mu         sync.Mutex // a leaf
-	used, kept int        // octets that are in use, and octets that are not
-	idle       memory     // the ring of those that are not, the oldest first
+	used, kept int        // octets in use, and octets of idle pieces
+	idle       memory     // the ring of idle pieces, the oldest first
 	waits      waiter     // the ring of waiters
 }
 
@@ -55,7 +55,7 @@ type waiter struct {
 	prev, next *waiter
 }
 
-// A taker gets the memory that it has asked for, or an error. No lock is held.
+// A taker is granted the memory that was requested for it, or gets an error. No lock is held.
 type taker interface{ granted(m *memory, err error) }
 
 func newPool(limit, share int, access stag.Access) *pool {
@@ -65,16 +65,16 @@ func newPool(limit, share int, access stag.Access) *pool {
 	return p
 }
 
-// An account is what a connection has of a pool.
+// An account is the part of a pool that a connection uses.
 type account struct {
 	p      *pool
 	home   *home
-	used   int // under the lock of the pool, as all
+	used   int // under the lock of the pool, like the fields below
 	idle   []*memory
 	closed bool
 }
 
-// A home is the PD of a connection, which ends with the last region in it.
+// A home is the PD of a connection, which is closed with the last region in it.
 type home struct {
 	pd   *iwarp.PD
 	uses atomic.Int32
@@ -97,7 +97,7 @@ func (a *account) ask(w *waiter, n int, t taker) {
 	p.deliver()
 }
 
-// obstructs reports whether an account has memory, and another one waits for some that is not beyond its share.
+// obstructs reports whether an account holds memory while another one, within its share, waits for memory.
 func (a *account) obstructs() bool {
 	p := a.p
 	p.mu.Lock()
@@ -110,14 +110,14 @@ func (a *account) obstructs() bool {
 	return false
 }
 
-// cancel ends a wait. It reports false if the memory was granted meanwhile: the taker has it, or is about to get it.
+// cancel ends a wait. It reports false if memory was granted meanwhile: the taker has it, or is about to get it.
 func (p *pool) cancel(w *waiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return w.leaves() || w.acc == nil
 }
 
-// leaves takes w from the ring. mu is held.
+// leaves removes w from the ring, and reports whether it was in it. mu is held.
 func (w *waiter) leaves() bool {
 	if w.next == nil {
 		return false
@@ -127,7 +127,7 @@ func (w *waiter) leaves() bool {
 	return true
 }
 
-// deliver gives memory to all waiters whose turn it is.
+// deliver grants memory to all waiters whose turn it is.
 func (p *pool) deliver() {
 	for {
 		t, m, old := p.next()
@@ -144,7 +144,7 @@ func (p *pool) deliver() {
 	}
 }
 
-// next returns the next waiter whose turn it is, and its memory, and memory to close instead.
+// next returns the taker of the next waiter whose turn it is, its memory, and idle memory that must be closed for it.
 func (p *pool) next() (t taker, m, old *memory) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,7 +172,7 @@ func (p *pool) next() (t taker, m, old *memory) {
 	return nil, nil, nil
 }
 
-// reuse takes the newest memory of a size that no one uses. The lock of the pool is held, as in forget.
+// reuse takes the newest idle piece of a size. The lock of the pool is held, as in forget.
 func (a *account) reuse(size int) *memory {
 	for i := len(a.idle) - 1; i >= 0; i-- {
 		if m := a.idle[i]; m.size == size {
@@ -183,7 +183,7 @@ func (a *account) reuse(size int) *memory {
 	return nil
 }
 
-// forget takes memory from those that no one uses.
+// forget removes a piece from the idle pieces.
 func (a *account) forget(m *memory) {
 	for i, o := range a.idle {
 		if o == m {
@@ -196,7 +196,7 @@ func (a *account) forget(m *memory) {
 	a.p.kept -= m.size
 }
 
-// register makes a new piece usable. One that was used before is.
+// register registers a new piece. A piece that was used before is registered already.
 func (m *memory) register() (err error) {
 	if m.mr != nil {
 		return nil
@@ -209,7 +209,7 @@ func (m *memory) register() (err error) {
 	return nil
 }
 
-// close closes memory, and that behind it.
+// close closes a list of pieces.
 func (m *memory) close() {
 	for ; m != nil; m = m.next {
 		if m.mr != nil {
@@ -219,7 +219,7 @@ func (m *memory) close() {
 	}
 }
 
-// put gives memory back, whose work requests have completed. Call deliver afterwards, without a lock.
+// put returns memory whose work requests have completed to the pool. Call deliver afterwards, without a lock.
 func (p *pool) put(m *memory) {
 	a := m.acc
 	p.mu.Lock()
@@ -241,7 +241,7 @@ func (p *pool) put(m *memory) {
 	old.close()
 }
 
-// close ends an account: its waiters get nothing, and memory that comes back is closed.
+// close ends an account: its waiters get nothing, and memory that is returned later is closed.
 func (a *account) close() {
 	p := a.p
 	p.mu.Lock()

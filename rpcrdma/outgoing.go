@@ -36,7 +36,7 @@ type outgoing struct {
 
 func (o *outgoing) granted(m *memory, err error) { o.grants <- grant{m, err} }
 
-// message is the memory for the message.
+// message returns the memory for the message.
 func (o *outgoing) message() []byte {
 	if o.mem != nil {
 		return o.mem.b[:o.n]
@@ -44,7 +44,7 @@ func (o *outgoing) message() []byte {
 	return o.buf[len(o.buf)/2:][:o.n]
 }
 
-// span is a part of the message as an SGE.
+// span returns a part of the message as an SGE.
 func (o *outgoing) span(s plan.Span) iwarp.SGE {
 	if o.mem != nil {
 		return o.mem.mr.Slice(s.Off, s.Len)
@@ -52,12 +52,12 @@ func (o *outgoing) span(s plan.Span) iwarp.SGE {
 	return o.part(len(o.buf)/2+s.Off, s.Len)
 }
 
-// part is a part of buf as an SGE.
+// part returns a part of buf as an SGE.
 func (o *outgoing) part(off, n int) iwarp.SGE {
 	return o.c.outMR.Slice(o.index*len(o.buf)+off, n)
 }
 
-// begin waits for an outgoing with memory for a message of n octets, at most maxReply of the configuration.
+// begin waits for an outgoing with memory for a message of n octets, which is at most the maxReply of the configuration.
 func (c *Conn) begin(cancel <-chan struct{}, n int) (*outgoing, error) {
 	var o *outgoing
 	select {
@@ -98,7 +98,7 @@ func (c *Conn) begin(cancel <-chan struct{}, n int) (*outgoing, error) {
 	return nil, err
 }
 
-// got takes the memory. Without it the call cannot be answered, as one whose own memory is missing cannot be taken: see Call.granted.
+// got takes the memory. If registration has failed, the call cannot be answered, and the connection ends, as in Call.granted.
 func (o *outgoing) got(g grant) (*outgoing, error) {
 	if g.err != nil {
 		c := o.c
@@ -118,7 +118,7 @@ func (c *Conn) lostNow() error {
 	return c.lostBy()
 }
 
-// abandon gives an outgoing back that was not used.
+// abandon frees an outgoing that was not used.
 func (c *Conn) abandon(o *outgoing) {
 	c.mu.Lock()
 	c.finished(o)
@@ -139,13 +139,13 @@ func (c *Conn) finished(o *outgoing) {
 	c.idle <- o
 }
 
-// posted is called when it is about to be posted. mu is held.
+// posted is called when the outgoing is about to be posted. mu is held.
 func (o *outgoing) posted() {
 	o.deadline = time.Now().Add(patience)
 	o.c.watch()
 }
 
-// sent handles the completion of the Send: that of the Writes before it comes earlier. mu is held.
+// sent handles the completion of the Send; the Writes before it have completed. mu is held.
 func (c *Conn) sent(o *outgoing) {
 	c.free += len(o.wrs)
 	c.finished(o)
@@ -178,7 +178,7 @@ func (o *outgoing) send(local []iwarp.SGE) iwarp.SendWR {
 	return iwarp.SendWR{ID: kindSend<<32 | uint64(o.index), Op: iwarp.OpSend, Local: local}
 }
 
-// locals are the SGEs of a header, if it has octets, and of two spans of the message.
+// locals returns the SGEs of a header, if it has octets, and of two spans of the message.
 func (o *outgoing) locals(header int, spans [2]plan.Span) []iwarp.SGE {
 	first := len(o.sges)
 	if header > 0 {
@@ -192,7 +192,7 @@ func (o *outgoing) locals(header int, spans [2]plan.Span) []iwarp.SGE {
 	return o.sges[first:len(o.sges):len(o.sges)]
 }
 
-// composeFailure makes the work request of an error of the transport: that of a version, if that was wrong.
+// composeFailure makes the work request of an error of the transport: a version failure if the version was wrong.
 func (o *outgoing) composeFailure(h *wire.Header) {
 	credits := uint32(o.c.cfg.Credits)
 	b := o.buf[:0]

@@ -5,11 +5,11 @@ import "time"
 const (
 	// patience is how long the RDMA Reads of a call, or a reply, may wait for the client.
 	patience = time.Minute
-	// shortPatience is how long they may do so without progress, while another connection waits for their memory.
+	// shortPatience is how long they may wait without progress while another connection waits for their memory.
 	shortPatience = 10 * time.Second
 )
 
-// A progress is how many octets have moved, and when they were looked at and found to be more: at most shortPatience after the last has moved.
+// A progress records how many octets have moved, and when that was found: at most shortPatience after the last octet has moved.
 type progress struct {
 	octets uint64
 	at     time.Time
@@ -21,7 +21,7 @@ func (p *progress) look(octets uint64) {
 	}
 }
 
-// shorten shortens the earliest deadline, if there is one, of what another connection waits for.
+// shorten shortens a deadline, if there is one, because another connection waits for the memory.
 func (p *progress) shorten(deadline time.Time) time.Time {
 	if deadline.IsZero() {
 		return deadline
@@ -33,7 +33,7 @@ func (p *progress) shorten(deadline time.Time) time.Time {
 	return earlier(deadline, since.Add(shortPatience))
 }
 
-// earlier is the earlier one of two times, of which zero is none.
+// earlier returns the earlier of two times; zero stands for no time.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -14,11 +14,11 @@ import (
 )
 
 // Records returns the connection as a stream with record marks (RFC 5531 section 11): Read returns calls, each as
-// one fragment, and Write takes replies, whose XID tells which call they answer. The stream takes the calls of
-// the connection: use no ReadCall besides. A reply must not begin before its call was read. One that does not fit the
-// call is answered by an error of the transport, and is none of Write.
+// one fragment, and Write takes replies, whose XIDs say which call they answer. The stream takes the calls of
+// the connection: do not use ReadCall as well. A reply must not begin before its call was read. Instead of a reply that does
+// not fit the call, the client gets an error of the transport; Write does not fail.
 //
-// Read returns io.EOF after a graceful end, and after Shutdown when all calls are answered.
+// Read returns io.EOF after a graceful end, and when all calls are answered after Shutdown.
 func (c *Conn) Records() net.Conn { return &records{c: c} }
 
 type records struct {
@@ -75,7 +75,7 @@ func (r *records) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// why is the error of Read: what this side has closed itself does not end like what the client has closed.
+// why returns the error of Read: io.EOF means that the client has closed the connection, so it is replaced if this side has.
 func (r *records) why(err error) error {
 	switch {
 	case errors.Is(err, errCanceled):
@@ -105,7 +105,7 @@ func (r *records) drop() {
 	}
 }
 
-// lend hands a call over whose message was copied.
+// lend hands over a call whose message was copied.
 func (c *Conn) lend(k *Call) {
 	c.mu.Lock()
 	c.forget(k)
@@ -113,7 +113,7 @@ func (c *Conn) lend(k *Call) {
 	c.unlock()
 }
 
-// claimXID begins an answer to the call of an XID, which was handed over.
+// claimXID begins an answer to the call with an XID, which was handed over.
 func (c *Conn) claimXID(xid uint32) *Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()

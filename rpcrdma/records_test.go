@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
-// marked is a record in fragments of some lengths, and of the rest.
+// marked returns a record in fragments of some lengths, and one of the rest.
 func marked(msg []byte, fragments ...int) (b []byte) {
 	for _, n := range fragments {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(n)), msg[:n]...)
@@ -119,8 +119,8 @@ func TestRPR_16_TwoRecordsInOneWrite(t *testing.T) {
 	})
 }
 
-// TestRPR_16_LongReplies go by the chunks of the call: that of one fragment, and that of several; one that does not fit
-// is an error of the transport, and none of Write.
+// TestRPR_16_LongReplies go by the chunks of the call, in one fragment and in several. A reply that does not fit
+// becomes an error of the transport, and Write does not fail.
 func TestRPR_16_LongReplies(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := connected(t, Config{MaxBytes: 20 << 20})
@@ -172,7 +172,7 @@ func TestRPR_14_16_FragmentsTogetherAreBounded(t *testing.T) {
 	})
 }
 
-// TestRPR_17_RecordsOfNoCall: a reply to none is an error of Write, and the next one is sent.
+// TestRPR_17_RecordsOfNoCall: a reply to no call is an error of Write, and the next reply is sent.
 func TestRPR_17_RecordsOfNoCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := connected(t, Config{})
@@ -202,7 +202,7 @@ func TestRPR_17_RecordsOfNoCall(t *testing.T) {
 	})
 }
 
-// TestRPR_16_Deadlines: they end waits that have begun, and can be taken away.
+// TestRPR_16_Deadlines: they end waits that have begun, and can be removed.
 func TestRPR_16_Deadlines(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := connected(t, Config{})
@@ -238,7 +238,7 @@ func TestRPR_16_Deadlines(t *testing.T) {
 	})
 }
 
-// TestRPR_16_WriteDeadline: a Write that waits for memory ends, and goes on later where it was.
+// TestRPR_16_WriteDeadline: a Write that waits for memory ends, and a later Write continues where it stopped.
 func TestRPR_16_WriteDeadline(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := newHost(t, "pipe", Config{MaxBytes: 16 << 20})
@@ -272,7 +272,7 @@ func TestRPR_16_WriteDeadline(t *testing.T) {
 	})
 }
 
-// TestRPR_16_Close ends Read and Write, and gives everything back.
+// TestRPR_16_Close ends Read and Write, and releases everything.
 func TestRPR_16_Close(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := connected(t, Config{})
@@ -297,7 +297,7 @@ func TestRPR_16_Close(t *testing.T) {
 	})
 }
 
-// nothingLeft checks that a connection which has ended has given everything back.
+// nothingLeft checks that a connection which has ended has released everything.
 func (c *Conn) nothingLeft(t *testing.T) {
 	t.Helper()
 	synctest.Wait()
@@ -339,7 +339,7 @@ func TestRPR_16_ClientEnds(t *testing.T) {
 	}
 }
 
-// FuzzRecords: whatever is written, in whatever cuts, is taken as the records that it has.
+// FuzzRecords: whatever is written, however it is cut, is taken as the records that it contains.
 func FuzzRecords(f *testing.F) {
 	f.Add(marked(append(accepted(1), 1, 2, 3)), 5)
 	f.Add(slices.Concat(marked(accepted(1), 3, 0), marked(accepted(2))), 1)

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma/internal/plan"
 )
 
-// ErrReply is matched by the error of a reply that could not be sent, because the call leaves no room for it. The client
+// ErrReply is matched by the error of a reply that could not be sent because the call leaves no room for it. The client
 // was told, and only that call has failed.
 var ErrReply = errors.New("rpcrdma: the reply does not fit")
 
@@ -18,9 +18,9 @@ var (
 	errOtherXID = errors.New("rpcrdma: the reply is not one to this call: another XID")
 )
 
-// Reply answers the call with a message, which begins with its XID; its parts are sent one after the other. It
+// Reply answers the call with a message, which begins with the call's XID; msg holds consecutive parts of the message. Reply
 // returns when they have been copied: it waits while there is no memory, or while too many replies were not sent yet.
-// Unless its error is that of ctx, the call is done, and its memory is not the caller's any more.
+// Unless its error is that of ctx, the call is done, and its memory no longer belongs to the caller.
 func (k *Call) Reply(ctx context.Context, msg ...[]byte) error {
 	c := k.c
 	if err := c.claim(k); err != nil {
@@ -65,7 +65,7 @@ func (c *Conn) claim(k *Call) error {
 	return nil
 }
 
-// unclaim ends it: there is no answer yet.
+// unclaim undoes claim: there is no answer yet.
 func (c *Conn) unclaim(k *Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *Conn) fails(k *Call, o *outgoing) {
 	_ = c.finish(k, o)
 }
 
-// finish ends a call that was handed over. Its receive is posted before the message is, which gives the client a
+// finish ends a call that was handed over. Its receive is posted before the message, which gives the client a
 // credit for another call. mu is held.
 func (c *Conn) finish(k *Call, o *outgoing) error {
 	c.inHand--
@@ -124,14 +124,14 @@ func (c *Conn) finish(k *Call, o *outgoing) error {
 	return nil
 }
 
-// enqueue makes a message follow those that are to be posted. mu is held, as in the functions below.
+// enqueue appends a message to those that are to be posted. mu is held, as in the functions below.
 func (c *Conn) enqueue(k *Call, o *outgoing) {
 	c.again(k)
 	o.queued = true
 	c.posts = append(c.posts, o)
 }
 
-// refuse answers a call that was not handed over with an error of the transport, as soon as there is an outgoing.
+// refuse answers a call that was not handed over with an error of the transport, as soon as an outgoing is free.
 func (c *Conn) refuse(k *Call) {
 	c.forget(k)
 	k.state = refused

@@ -87,7 +87,7 @@ func TestRPR_6_CallByPositionZero(t *testing.T) {
 	})
 }
 
-// TestRPR_6_ReadsThatMayBeOutstanding: no more of them are posted, since replies would wait behind them.
+// TestRPR_6_ReadsThatMayBeOutstanding: no more Reads are posted, since replies would wait behind them.
 func TestRPR_6_ReadsThatMayBeOutstanding(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newHost(t, "pipe", Config{}).connect(linux, func(q *iwarp.QPConfig) { q.IRD = 2 })
@@ -105,7 +105,7 @@ func TestRPR_6_ReadsThatMayBeOutstanding(t *testing.T) {
 	})
 }
 
-// TestRPR_7_ReadByWriteChunk: data of READ goes to the memory of the client, also if it is short; the pad does not.
+// TestRPR_7_ReadByWriteChunk: data of READ goes to the memory of the client, even if it is short; the pad does not.
 func TestRPR_7_ReadByWriteChunk(t *testing.T) {
 	for _, n := range []int{0, 1, 7003, 1 << 20} {
 		bubble(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestRPR_7_ReadByWriteChunk(t *testing.T) {
 	}
 }
 
-// TestRPR_7_FailedRead: of a reply without data the Write list comes back with zeros.
+// TestRPR_7_FailedRead: a reply without data returns the Write list with lengths of zero.
 func TestRPR_7_FailedRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := connected(t, Config{})
@@ -146,8 +146,8 @@ func TestRPR_7_FailedRead(t *testing.T) {
 	})
 }
 
-// TestRPR_8_ReplyByReplyChunk: over three segments with odd cuts, and not if it fits inline, with the chunk, which comes
-// back in any case.
+// TestRPR_8_ReplyByReplyChunk: over three segments with odd cuts, but not if it fits inline together with the chunk, which is
+// returned in any case.
 func TestRPR_8_ReplyByReplyChunk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := connected(t, Config{})
@@ -213,7 +213,7 @@ func TestRPR_10_Version(t *testing.T) {
 	})
 }
 
-// TestRPR_11_Invalidate: only where the client takes it, and has named one handle.
+// TestRPR_11_Invalidate: only if the client takes it, and has named exactly one handle.
 func TestRPR_11_Invalidate(t *testing.T) {
 	for _, takes := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestRPR_11_Invalidate(t *testing.T) {
 	}
 }
 
-// TestRPR_12_OnePost: the Writes of a reply, and its Send, are one list in the queue, and the sources are kept until the
+// TestRPR_12_OnePost: the Writes of a reply and its Send are posted as one list, and the sources are kept until the
 // Send has completed.
 func TestRPR_12_OnePost(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ const (
 	kindSend
 )
 
-// serve takes completions until the QP has ended, and gives everything back.
+// serve takes completions until the QP has ended, and releases everything.
 func (c *Conn) serve() {
 	c.tasks.Go(c.run)
 	<-c.qp.Done()
@@ -51,7 +51,7 @@ func (c *Conn) run() {
 func (c *Conn) completed(wc *iwarp.WC) {
 	switch wc.Status {
 	case iwarp.StatusSuccess:
-	case iwarp.StatusTimeout: // of a Read, which leaves the QP as it was
+	case iwarp.StatusTimeout: // of a Read, which does not end the QP
 		c.fail(wc.Err())
 		return
 	default:
@@ -71,7 +71,7 @@ func (c *Conn) completed(wc *iwarp.WC) {
 	}
 }
 
-// unlock posts what can be posted, releases mu, and then asks for memory and gives memory back, which may involve
+// unlock posts what can be posted, unlocks mu, and then requests and releases memory, which may involve
 // other connections.
 func (c *Conn) unlock() {
 	for {
@@ -104,7 +104,7 @@ func pop[T any](s *[]T) T {
 	return first
 }
 
-// flush posts replies and RDMA Reads, as far as there is room. No more Reads are posted than may be outstanding, since
+// flush posts replies and RDMA Reads while the send queue has room. It posts no more Reads than may be outstanding, since
 // replies behind them would wait. mu is held.
 func (c *Conn) flush() {
 	for len(c.posts) > 0 && len(c.posts[0].wrs) <= c.free {
@@ -125,7 +125,7 @@ func (c *Conn) endIf(err error) {
 		return
 	}
 	if c.qp.State() != iwarp.StateRTS {
-		c.reach(closing) // its own error tells why
+		c.reach(closing) // the QP has the error
 		return
 	}
 	c.fail(err)

@@ -13,7 +13,7 @@ import (
 // errIRD is the error of a client that does not answer RDMA Reads.
 var errIRD = errors.New("rpcrdma: the client takes no RDMA Reads")
 
-// shared is what the connections of a listener have in common.
+// shared holds what the connections of a listener share.
 type shared struct {
 	cfg     Config
 	calls   *pool // memory that RDMA Reads place octets in
@@ -32,8 +32,8 @@ func newShared(cfg *Config) (*shared, error) {
 	}, nil
 }
 
-// Accept accepts a connection request of a client. The Conn has a budget of its own, of cfg.MaxBytes: use a Listener
-// for one over all connections. A client that takes no RDMA Reads is rejected.
+// Accept accepts a connection request of a client. The Conn has its own budget of cfg.MaxBytes: use a Listener
+// for a budget that all connections share. A client that takes no RDMA Reads is rejected.
 func Accept(ctx context.Context, cr *iwarp.ConnRequest, cfg *Config) (*Conn, error) {
 	s, err := newShared(cfg)
 	if err != nil {
@@ -66,14 +66,14 @@ func (s *shared) accept(ctx context.Context, cr *iwarp.ConnRequest, ended func(*
 	return c, nil
 }
 
-// qpConfig is the configuration of the QP.
+// qpConfig returns the configuration of the QP.
 func (c *Conn) qpConfig(cr *iwarp.ConnRequest) *iwarp.QPConfig {
 	q := c.cfg.QP
 	q.PD, q.SendCQ, q.RecvCQ = c.home.pd, c.cq, c.cq
 	q.SendDepth, q.RecvDepth = c.cfg.sendDepth(), c.cfg.receives()
 	q.IRD = -1
-	q.ORD = min(q.ORD, max(cr.IRD(), 1)) // one at a time, if the client does not tell
-	// Without the flag of both sides no reply may be a Send with Invalidate (RFC 8797 section 4.1).
+	q.ORD = min(q.ORD, max(cr.IRD(), 1)) // one at a time, if the client does not state its IRD
+	// No reply may be a Send with Invalidate unless both sides set the flag (RFC 8797 section 4.1).
 	q.PrivateData = wire.Private{Invalidate: true, Send: c.cfg.Inline, Receive: c.cfg.Inline}.Append(nil)
 	q.Setup = c.setUp
 	return &q

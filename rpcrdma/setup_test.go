@@ -34,7 +34,7 @@ func (h *host) answers() <-chan error {
 	return result
 }
 
-// TestRPR_1_RequestOfLinux is answered by the Reply in the captures: its octets, but for C where there is no CRC, and for
+// TestRPR_1_RequestOfLinux is answered by the Reply in the captures: its octets, except C if there is no CRC, and except
 // the flag for Send with Invalidate, which that server did not set (RFC 8797 section 4.1).
 func TestRPR_1_RequestOfLinux(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -71,7 +71,7 @@ func TestRPR_1_RequestOfLinux(t *testing.T) {
 	}
 }
 
-// TestRPR_1_Thresholds: that of replies is the smaller one of what this side sends and the client takes.
+// TestRPR_1_Thresholds: the threshold of replies is the smaller of what this side sends and what the client takes.
 func TestRPR_1_Thresholds(t *testing.T) {
 	for _, c := range []struct {
 		inline  int
@@ -109,7 +109,7 @@ func TestRPR_3_Depths(t *testing.T) {
 			require.Zero(t, c.conn.qp.IRD(), "the client cannot read")
 		})
 	}
-	bubble(t, func(t *testing.T) { // with revision 1 a client does not tell
+	bubble(t, func(t *testing.T) { // with revision 1 a client does not state its IRD
 		c := newHost(t, "pipe", Config{}).connect(linux, func(q *iwarp.QPConfig) { q.MPA = iwarp.MPAOptions{Revision: 1} })
 		require.Equal(t, 1, c.conn.qp.ORD())
 	})
@@ -167,7 +167,7 @@ func TestRPR_14_MaxCall(t *testing.T) {
 	}
 }
 
-// TestRPR_1_Configuration: what cannot be is refused, and so is the connection.
+// TestRPR_1_Configuration: an impossible configuration is refused, and so is the connection.
 func TestRPR_1_Configuration(t *testing.T) {
 	rnic := open(t)
 	pd, err := rnic.AllocPD()
@@ -205,7 +205,7 @@ func TestRPR_1_Configuration(t *testing.T) {
 	require.Error(t, <-result)
 }
 
-// TestLimitsOfTheRNIC fail a Dial, or an Accept, and nothing is left.
+// TestLimitsOfTheRNIC fail a Dial, or an Accept, and everything is released.
 func TestLimitsOfTheRNIC(t *testing.T) {
 	other := open(t)
 	for name, limits := range map[string]iwarp.Limits{

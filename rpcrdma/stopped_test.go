@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
-// TestTimeInWhichThisProcessWasStopped is none in which a client has let a Read, or replies, wait.
+// TestTimeInWhichThisProcessWasStopped does not count as time for which a client has let a Read, or replies, wait.
 func TestTimeInWhichThisProcessWasStopped(t *testing.T) {
 	const late = 10 * time.Minute
 	for name, begin := range map[string]func(h *host) (c *client, release func()){

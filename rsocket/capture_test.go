@@ -26,14 +26,14 @@ const (
 	requests = "10 02 002c"
 )
 
-// A replay plays the peer of a captured connection, and the program of this side.
+// A replay acts as the peer of a captured connection, and as the program of this side.
 type replay struct {
 	*wiretest.Peer
 	conn  func() *Conn
 	names *strings.Replacer
 }
 
-// learn takes the STags of this side out of its private data.
+// learn takes the STags of this side from its private data.
 func (r *replay) learn(start []byte) {
 	p, err := wire.ParsePrivate(start[len(start)-wire.PrivateSize:])
 	require.NoError(r, err)
@@ -45,7 +45,7 @@ func (r *replay) learn(start []byte) {
 
 func (r *replay) octets(s string) []byte { return wiretest.Hex(r.names.Replace(s)) }
 
-// step does what a line says.
+// step carries out a line.
 func (r *replay) step(line string) {
 	r.Helper()
 	verb, rest, _ := strings.Cut(line, " ")
@@ -94,7 +94,7 @@ func lines(t testing.TB, name string) (starts, steps []string) {
 	return starts, steps
 }
 
-// TestRSK_1_2_3_12_CapturedInitiators plays what librdmacm has sent as an initiator, and compares every octet
+// TestRSK_1_2_3_12_CapturedInitiators replays what librdmacm has sent as an initiator, and compares every octet
 // of the answer: one program polls first, the other sends first.
 func TestRSK_1_2_3_12_CapturedInitiators(t *testing.T) {
 	for _, name := range []string{"rstream_to_go", "iperf3_to_go"} {
@@ -120,7 +120,7 @@ func TestRSK_1_2_3_12_CapturedInitiators(t *testing.T) {
 	}
 }
 
-// TestRSK_1_2_3_12_CapturedResponder plays what librdmacm has answered.
+// TestRSK_1_2_3_12_CapturedResponder replays what librdmacm has answered.
 func TestRSK_1_2_3_12_CapturedResponder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		starts, steps := lines(t, "go_to_rstream")

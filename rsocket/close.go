@@ -10,16 +10,17 @@ import (
 	"github.com/goiwarp/iwarp/internal/endwait"
 )
 
-// linger is how long Close waits until the peer has taken what was written.
+// linger is how long Close waits for the peer to take what was written.
 const linger = 5 * time.Second
 
 // Close ends the stream in both directions: it sends what was written, tells the peer, and ends the
-// connection. Octets of the peer that were not read are lost. Where the peer does not take what was
-// written within five seconds the rest is lost, too, and the error matches os.ErrDeadlineExceeded. So it does where the peer has
-// not closed the stream, and does not end its half of the connection within the CloseTimeout of the RNIC: nothing tells then whether it has
-// what was sent. Where the connection ends before all was sent the error is why, or matches syscall.ECONNRESET.
+// connection. Octets from the peer that were not read are lost. If the peer does not take what was
+// written within five seconds, the rest is lost, too, and the error matches os.ErrDeadlineExceeded. The error also matches it
+// if the peer has not closed the stream and does not end its half of the connection within the RNIC's CloseTimeout: it is then
+// unknown whether the peer received what was sent. If the connection ends before everything was sent, the error is the reason, or
+// matches syscall.ECONNRESET.
 //
-// From inside a method of a Buffer Close does not wait: it returns an error, and the rest is done when that method has returned.
+// Inside a method of a Buffer, Close does not wait: it returns an error, and the rest is done after that method has returned.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -40,7 +41,7 @@ func (c *Conn) Close() error {
 	return c.opError("close", c.ends())
 }
 
-// ends is the rest of Close, which waits.
+// ends is the part of Close that waits.
 func (c *Conn) ends() error {
 	c.mu.Lock()
 	err := c.flush()
@@ -53,9 +54,9 @@ func (c *Conn) ends() error {
 	return err
 }
 
-// untaken is why something that was written was never sent, or may not have come to the peer: what was sent may still be on its way, and the end
-// of the peer's half tells that it has come. The connection has ended, and ended is what the Close of the QP has returned. That the
-// peer sends until it has heard of the end is no failure.
+// untaken returns the reason why something that was written was never sent, or may not have reached the peer: octets that were sent may
+// still be in flight until the peer ends its half. The connection has ended, and ended is the error of QP.Close. It is no failure that
+// the peer sends until it learns of the end.
 func (c *Conn) untaken(ended error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,15 +92,15 @@ func (c *Conn) flush() error {
 
 func notTaken(err error) error { return fmt.Errorf("the peer has not taken what was written: %w", err) }
 
-// disconnectNow sends DISCONNECT, without what is queued: a program that uses librdmacm may wait for ever
-// if the connection ends without it. mu is held.
+// disconnectNow drops what is queued and sends DISCONNECT: a program that uses librdmacm may wait for ever
+// if the connection ends without that message. mu is held.
 func (c *Conn) disconnectNow() {
 	c.stream.Disconnect()
 	c.stream.Abandon()
 	c.pump()
 }
 
-// drop ends a connection that the program has never had.
+// drop ends a connection that was never handed to the program.
 func (c *Conn) drop() {
 	c.mu.Lock()
 	c.closed = true

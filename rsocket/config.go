@@ -10,35 +10,35 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// A Config says how a Conn is made. The zero value, like a nil *Config, means the defaults.
+// A Config configures a Conn. The zero value, like a nil *Config, means the defaults.
 type Config struct {
 	// ReadBuffer and WriteBuffer are the octets of memory for each direction, from 4 KiB to 1 GiB:
 	// 256 KiB each. The peer writes into one half of ReadBuffer while the program reads the other.
 	ReadBuffer, WriteBuffer int
-	// MaxReadBuffer is to how many octets ReadBuffer grows, up to 1 GiB, while the peer has to wait for
-	// room and the program, because of that, for octets: 4 MiB, or ReadBuffer if that is more. It does not grow
-	// while the program reads more slowly than the peer sends.
+	// MaxReadBuffer is the size in octets, up to 1 GiB, to which the read buffer may grow: 4 MiB, or ReadBuffer if
+	// that is more. The buffer grows while the peer has to wait for room and the program therefore waits for octets,
+	// but not while the program reads more slowly than the peer sends.
 	MaxReadBuffer int
-	// Credits is how many messages the peer may send that the program has not read, from 16 to
-	// 65,534: 384. One message has the octets of one Write of the peer, or some of them. There are at most 64 less than
-	// Limits.MaxQueueDepth of the RNIC.
+	// Credits is how many messages may be unread by the program before the peer must stop sending, from 16 to
+	// 65,534: 384. One message carries the octets, or some of the octets, of one Write of the peer. It is lowered to 64 less
+	// than Limits.MaxQueueDepth of the RNIC if it is more.
 	Credits int
 	// IOMap is how many pieces of memory the peer may name for WriteMapped, from 0 to 32,512; above 128 it is rounded up to a
 	// multiple of 256. 0: none.
 	IOMap int
-	// LenientEOF makes Read return io.EOF, in place of io.ErrUnexpectedEOF, where the peer has ended
-	// the connection without having said so. A program that exits without rclose does that.
+	// LenientEOF makes Read return io.EOF instead of io.ErrUnexpectedEOF if the peer ends the connection
+	// without having ended the stream, as a program does that exits without rclose.
 	LenientEOF bool
-	// QP configures the queue pair: timeouts, MPA, TLS and Auth of Dial, and so on. Its PD, CQs, SRQ,
-	// depths and PrivateData are those of this package, and must not be set. Connections that are accepted
-	// do not use its TLS and Auth. Its MPA.RTR cannot have RTRSend, which is an empty message that the protocol does not
-	// have: an initiator with no other is not accepted.
+	// QP configures the queue pair: timeouts, MPA, TLS and Auth for Dial, and so on. This package sets its PD, CQs, SRQ,
+	// depths and PrivateData; the program must not. Accepted connections do not use its TLS and Auth. Its MPA.RTR
+	// cannot contain RTRSend, an empty message that the protocol does not have: an initiator that offers nothing else
+	// is not accepted.
 	QP iwarp.QPConfig
 	// Listen configures the listener of Listen: TLS, Auth, and the limits for connections in set-up.
 	Listen iwarp.ListenConfig
-	// Refused, if not nil, is told of each connection request that a Listener has not made a connection of, and why: the
-	// initiator does not use rsockets, or the RNIC has no room left, for example. Accept returns nothing for it. The goroutine of
-	// that request calls it. Peers that are not authenticated can be the cause, so bound what is logged.
+	// Refused, if not nil, is called for each connection request that a Listener did not turn into a connection, with the cause:
+	// for example, the initiator does not use rsockets, or the RNIC has no room left. Accept returns nothing for such a request.
+	// The goroutine of the request calls Refused. Peers that are not authenticated can cause calls, so bound what is logged.
 	Refused func(remote net.Addr, cause error)
 }
 

@@ -20,18 +20,18 @@ type Conn struct {
 	order         wire.Order // of messages
 	lenient       bool
 	born          time.Time
-	done          chan struct{} // closed when the QP has ended and its memory was given back
+	done          chan struct{} // closed when the QP has ended and its memory was released
 
 	mu     sync.Mutex
 	stream *stream.Stream
 	state  state
-	cause  error // of the end of the QP, where this side has found it
+	cause  error // of the end of the QP, if this side found it
 	rd, wr side
 	end    side      // of Close
 	closed bool      // the program has called Close
 	late   bool      // Close has waited long enough
-	taking bool      // a goroutine takes completions, or is on its way to
-	left   sync.Cond // it has left
+	taking bool      // a goroutine takes completions, or is about to
+	left   sync.Cond // that goroutine has stopped taking them
 
 	settler func() // settle, created once, because a go statement would allocate it
 
@@ -48,13 +48,13 @@ var (
 	_ io.WriterTo   = (*Conn)(nil)
 )
 
-// A state is how far the QP of a Conn has come.
+// A state is the state of the QP of a Conn.
 type state uint8
 
 const (
 	running state = iota
 	ending        // it takes no more work
-	ended         // and all that has come was taken from the CQ
+	ended         // and the CQ has been drained
 )
 
 func newConn(qp *iwarp.QP, m *memory, cfg *Config, peer wire.Private) *Conn {
@@ -78,8 +78,8 @@ func newConn(qp *iwarp.QP, m *memory, cfg *Config, peer wire.Private) *Conn {
 	return c
 }
 
-// QP returns the queue pair, for its Stats, Peer and the like. Its work requests and its end belong to the
-// Conn.
+// QP returns the queue pair, for its Stats, Peer and the like. Only the Conn may post work requests to it and
+// close it.
 func (c *Conn) QP() *iwarp.QP { return c.qp }
 
 // LocalAddr returns the address of this end.
@@ -93,11 +93,11 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.setDeadlines(t, &c.rd, &c.wr)
 }
 
-// SetReadDeadline sets the time at which Read and WriteTo fail, also those that wait already.
+// SetReadDeadline sets the time at which Read and WriteTo fail, including calls that already wait.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadlines(t, &c.rd) }
 
-// SetWriteDeadline sets the time at which Write, ReadFrom and WriteMapped fail, also those that wait already, and Map. What they have
-// taken is sent all the same.
+// SetWriteDeadline sets the time at which Write, ReadFrom, WriteMapped and Map fail, including calls that already wait. What they
+// have taken is sent all the same.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadlines(t, &c.wr) }
 
 func (c *Conn) setDeadlines(t time.Time, sides ...*side) error {

@@ -16,7 +16,7 @@ type call func(p []byte) (int, error)
 func (c call) Read(p []byte) (int, error)  { return c(p) }
 func (c call) Write(p []byte) (int, error) { return c(p) }
 
-// TestRSK_8_ReadFromAnErrorThatWrapsEOF: it is no end of the reader, whose octets are not all there.
+// TestRSK_8_ReadFromAnErrorThatWrapsEOF: it is not the end of the reader, whose octets are incomplete.
 func TestRSK_8_ReadFromAnErrorThatWrapsEOF(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, _ := pair(t, "pipe", nil, nil)
@@ -27,7 +27,7 @@ func TestRSK_8_ReadFromAnErrorThatWrapsEOF(t *testing.T) {
 	})
 }
 
-// TestRSK_8_WritersThatCountWrongly are told so, as io.Copy does, and the stream loses nothing and invents nothing.
+// TestRSK_8_WritersThatCountWrongly cause an error, as with io.Copy, and the stream neither loses nor invents octets.
 func TestRSK_8_WritersThatCountWrongly(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -56,7 +56,7 @@ func TestRSK_8_WritersThatCountWrongly(t *testing.T) {
 	}
 }
 
-// TestRSK_8_ReadersThatCountWrongly end ReadFrom with an error, and nothing of what they have not read is sent.
+// TestRSK_8_ReadersThatCountWrongly end ReadFrom with an error, and octets that they have not read are not sent.
 func TestRSK_8_ReadersThatCountWrongly(t *testing.T) {
 	for _, says := range []int{-1, 1 << 20} {
 		bubble(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestRSK_8_ReadersThatCountWrongly(t *testing.T) {
 	}
 }
 
-// TestRSK_8_ReadersAndWritersThatPanic: the panic goes on, to be recovered by a server of HTTP for example, and the Conn is as it was.
+// TestRSK_8_ReadersAndWritersThatPanic: the panic goes on, to be recovered by an HTTP server for example, and the Conn stays usable.
 func TestRSK_8_ReadersAndWritersThatPanic(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, b := pair(t, "pipe", nil, nil)

@@ -12,21 +12,21 @@ import (
 )
 
 // Dial connects to a listener of this package, or to a program that uses librdmacm's rsockets. Networks
-// and addresses are those of [iwarp.RNIC.Dial]; librdmacm has "tcp", "tcp4" and "tcp6" alone.
+// and addresses are those of [iwarp.RNIC.Dial]; librdmacm supports only "tcp", "tcp4" and "tcp6".
 func Dial(ctx context.Context, r *iwarp.RNIC, network, addr string, cfg *Config) (*Conn, error) {
 	all, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	// A peer that hears another byte order than its own falls out of iWARP mode: an initiator does not
-	// know that of the peer, and says little-endian.
+	// A peer that is told a byte order other than its own leaves iWARP mode. An initiator does not
+	// know the peer's order, and says little-endian.
 	return connect(r, &all, 0, func(qc *iwarp.QPConfig) (*iwarp.QP, error) {
 		return r.Dial(ctx, network, addr, qc)
 	})
 }
 
-// Accept accepts a connection request of a listener of the program's own, whose TLS and Authenticator hold. If
-// the initiator is none of rsockets the request is rejected, and the error matches ErrProtocol.
+// Accept accepts a connection request from a listener of the program, whose TLS and Authenticator apply. If
+// the initiator does not use rsockets, Accept rejects the request, and the error matches ErrProtocol.
 func Accept(ctx context.Context, r *iwarp.RNIC, cr *iwarp.ConnRequest, cfg *Config) (*Conn, error) {
 	all, err := cfg.withDefaults()
 	if err != nil {
@@ -39,7 +39,7 @@ func Accept(ctx context.Context, r *iwarp.RNIC, cr *iwarp.ConnRequest, cfg *Conf
 		return nil, protocolError(err)
 	}
 	c, err := connect(r, &all, peer.Flags&wire.FlagNet, func(qc *iwarp.QPConfig) (*iwarp.QP, error) {
-		qc.Auth = nil // it is that of Dial, and cr has the listener's
+		qc.Auth = nil // Config.QP.Auth is for Dial; the listener's has authenticated cr
 		qc.MPA.RTR = cmp.Or(qc.MPA.RTR, iwarp.RTRWrite|iwarp.RTRRead)
 		return cr.Accept(ctx, qc)
 	})
@@ -49,11 +49,11 @@ func Accept(ctx context.Context, r *iwarp.RNIC, cr *iwarp.ConnRequest, cfg *Conf
 	return c, err
 }
 
-// Dialer returns a function that dials, such as those that http.Transport.DialContext and
-// grpc.WithContextDialer take.
+// Dialer returns a function that dials, for http.Transport.DialContext,
+// grpc.WithContextDialer and the like.
 //
-// An http.Transport closes a connection before a request returns whose context has ended, and an http.Server closes idle
-// ones in turn. Where a peer does not answer any more each such [Conn.Close] takes the CloseTimeout of the RNIC, and
+// An http.Transport closes the connection of a request whose context has ended before that request returns, and an http.Server
+// closes idle connections one after the other. If a peer no longer answers, each such [Conn.Close] takes the RNIC's CloseTimeout, and
 // up to five seconds more if the peer has not taken what was written: choose a short iwarp.Config.CloseTimeout for them.
 func Dialer(r *iwarp.RNIC, cfg *Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -67,7 +67,7 @@ func Dialer(r *iwarp.RNIC, cfg *Config) func(ctx context.Context, network, addr 
 
 func protocolError(err error) error { return fmt.Errorf("%w: %w", ErrProtocol, err) }
 
-// connect makes a Conn of a QP that establish makes.
+// connect makes a Conn around the QP that establish returns.
 func connect(r *iwarp.RNIC, cfg *Config, flags wire.Flags, establish func(*iwarp.QPConfig) (*iwarp.QP, error)) (*Conn, error) {
 	m, err := newMemory(r, cfg, flags.Order())
 	if err != nil {

@@ -23,7 +23,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// TestRSK_10_CloseWrite: each side reads the rest, and io.EOF behind it; the second to stop disconnects.
+// TestRSK_10_CloseWrite: each side reads the rest, and io.EOF behind it; the second side to stop disconnects.
 func TestRSK_10_CloseWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, b := pair(t, "pipe", nil, nil)
@@ -49,7 +49,7 @@ func TestRSK_10_CloseWrite(t *testing.T) {
 	})
 }
 
-// TestRSK_10_CloseWriteOnTheWire is SHUTDOWN, or DISCONNECT if the peer has stopped before.
+// TestRSK_10_CloseWriteOnTheWire is SHUTDOWN, or DISCONNECT if the peer stopped before.
 func TestRSK_10_CloseWriteOnTheWire(t *testing.T) {
 	for _, second := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestRSK_10_ThePeerDisconnects(t *testing.T) {
 	})
 }
 
-// TestRSK_10_ThePeerDisconnectsAndDoesNotEnd its half: that takes time, and is no failure, since the peer wants nothing more.
+// TestRSK_10_ThePeerDisconnectsAndDoesNotEnd its half: that takes time, and is no failure, since the peer needs nothing more.
 func TestRSK_10_ThePeerDisconnectsAndDoesNotEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := meet(t, &small, itsPrivate)
@@ -167,7 +167,7 @@ func TestRSK_10_CloseSendsWhatThePeerIsSlowToRead(t *testing.T) {
 	})
 }
 
-// TestRSK_11_TheConnectionEndsWithoutAWord: everything that came is read, and then an error.
+// TestRSK_11_TheConnectionEndsWithoutAWord: everything that came is read, and then an error is returned.
 func TestRSK_11_TheConnectionEndsWithoutAWord(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -252,7 +252,7 @@ func TestRSK_9_Deadlines(t *testing.T) {
 	})
 }
 
-// TestRSK_9_ADeadlineThatIsReplaced does not end what waits.
+// TestRSK_9_ADeadlineThatIsReplaced does not end a wait.
 func TestRSK_9_ADeadlineThatIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, b := pair(t, "pipe", nil, nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
-// ErrProtocol is matched by the errors of a connection that has ended because the peer does not keep
-// to the protocol.
+// ErrProtocol is matched by the errors of a connection that has ended because the peer violated the
+// protocol.
 var ErrProtocol = errors.New("rsocket: the peer does not keep to the protocol")
 
 var (
@@ -23,8 +23,8 @@ var (
 	errWriteCount = errors.New("rsocket: invalid write result of the writer")
 )
 
-// A lostError is why the peer or the network has ended the connection. It does not match net.ErrClosed, as the error of the QP does: to
-// the user of a net.Conn that one is of a Conn that this side has closed, and no failure.
+// A lostError is the reason why the peer or the network ended the connection. Unlike the error of the QP it does not match
+// net.ErrClosed, which tells the user of a net.Conn that this side has closed it, and is no failure.
 type lostError struct{ cause error }
 
 func (e lostError) Error() string { return e.cause.Error() }
@@ -33,16 +33,16 @@ func (e lostError) Is(target error) bool {
 }
 func (e lostError) As(target any) bool { return errors.As(e.cause, target) }
 
-// endOf is the error of a Conn whose QP has ended with err. One that wraps net.ErrClosed and nothing else is of an end on this side, by the RNIC
-// for example.
+// endOf returns the error of a Conn whose QP has ended with err. If err wraps net.ErrClosed and nothing else, this side has ended the
+// connection, for example by closing the RNIC.
 func endOf(err error) error {
-	if err == nil || errors.Unwrap(err) == net.ErrClosed { //nolint:errorlint // an error that wraps more is that of a loss
+	if err == nil || errors.Unwrap(err) == net.ErrClosed { //nolint:errorlint // an error that wraps more reports a loss
 		return err
 	}
 	return lostError{err}
 }
 
-// opError is the error of a method of Conn. io.EOF stays as it is.
+// opError returns err as a method of Conn reports it. io.EOF stays as it is.
 func (c *Conn) opError(op string, err error) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // io.EOF is never wrapped here
 		return err
@@ -50,15 +50,15 @@ func (c *Conn) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "rsocket", Source: c.local, Addr: c.remote, Err: tellsTimeout(err)}
 }
 
-// A timeoutError is one for which net.OpError.Timeout reports true. That looks at the error itself, and at nothing that it wraps.
+// A timeoutError makes net.OpError.Timeout report true. Timeout inspects the error itself, and nothing that it wraps.
 type timeoutError struct{ error }
 
 func (e timeoutError) Unwrap() error { return e.error }
 func (timeoutError) Timeout() bool   { return true }
 
-// tellsTimeout is err as net.OpError.Timeout wants it: of a deadline, and of a peer that does not answer any more, it tells.
+// tellsTimeout returns err such that net.OpError.Timeout reports true for a deadline, and for a peer that no longer answers.
 func tellsTimeout(err error) error {
-	if err == os.ErrDeadlineExceeded { //nolint:errorlint // it tells itself, and also that it is temporary
+	if err == os.ErrDeadlineExceeded { //nolint:errorlint // it has a Timeout method of its own, and a Temporary method
 		return err
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) || sockerr.Is(err, syscall.ETIMEDOUT) {

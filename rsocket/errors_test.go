@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestErrorsTellTimeouts as those of TCP do: where a deadline is over, and where the peer does not answer any more.
+// TestErrorsTellTimeouts, like errors of TCP: if a deadline has passed, and if the peer no longer answers.
 func TestErrorsTellTimeouts(t *testing.T) {
 	gone := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ETIMEDOUT)}
 	const wsaetimedout = syscall.Errno(10060) // as Windows has it

@@ -19,7 +19,7 @@ func check(err error) {
 	}
 }
 
-// A server that echoes what it reads, and a client that ends its half and reads the rest. Either
+// A server echoes what it reads, and a client ends its half and reads the rest. Either
 // could be a program that uses librdmacm.
 func Example() {
 	ctx := context.Background()

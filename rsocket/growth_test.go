@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stuck is a Buffer whose WriteAt waits, and with it the goroutine that closes its region.
+// A stuck is a Buffer whose WriteAt waits, so that the goroutine that closes its region waits, too.
 type stuck struct{ entered, opened chan struct{} }
 
 func (stuck) Size() int64 { return 1 }
@@ -24,11 +24,11 @@ func (s stuck) WriteAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// TestRSK_17_NoGrowthBehindTheEnd: what the program reads while the memory of a connection is given back does not make it grow, since
-// that region would stay, and the PD with it.
+// TestRSK_17_NoGrowthBehindTheEnd: reads while the memory of a connection is released do not make it grow, since
+// the new region would stay, and the PD with it.
 func TestRSK_17_NoGrowthBehindTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		// The region of another connection holds up the release of the memory.
+		// The region of another connection delays the release of the memory.
 		s := stuck{make(chan struct{}), make(chan struct{})}
 		open := sync.OnceFunc(func() { close(s.opened) })
 		defer open()
@@ -69,7 +69,7 @@ func TestRSK_17_NoGrowthBehindTheEnd(t *testing.T) {
 	})
 }
 
-// TestRSK_17_MemoryThatWasReplaced is given back: a connection has no more than MaxReadBuffer.
+// TestRSK_17_MemoryThatWasReplaced is released: a connection has no more than MaxReadBuffer.
 func TestRSK_17_MemoryThatWasReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, b := pair(t, "pipe", &Config{ReadBuffer: 8192, MaxReadBuffer: 32768}, nil)

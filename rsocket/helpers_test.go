@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// patience bounds what a test waits for.
+// patience bounds the waits of a test.
 const patience = 20 * time.Second
 
 func open(t testing.TB) *iwarp.RNIC {
@@ -28,7 +28,7 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// where is an address to listen at.
+// where returns an address to listen at.
 func where(network string) string {
 	if network == "pipe" {
 		return ""
@@ -63,7 +63,7 @@ func unclosedPair(t testing.TB, rnic *iwarp.RNIC, network string, dials, accepts
 	return dialled, accepted
 }
 
-// closeBoth closes two ends at the same time, so that neither waits for what the other does not read.
+// closeBoth closes two ends at the same time, so that neither waits for the other to read.
 func closeBoth(a, b *Conn) {
 	done := make(chan struct{})
 	go func() {

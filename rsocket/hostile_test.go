@@ -72,7 +72,7 @@ func TestRSK_14_15_PeersThatBreakTheProtocol(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, "good", string(good))
 				c.does(s)
-				synctest.Wait() // all has come before the program reads, which would give credits back
+				synctest.Wait() // everything has come before the program reads, which would return credits
 				var rest []byte
 				read := make(chan struct{})
 				go func() {
@@ -96,7 +96,7 @@ func TestRSK_14_15_PeersThatBreakTheProtocol(t *testing.T) {
 	}
 }
 
-// TestRSK_15_AMessageThatIsTooLong finds a receive of four octets.
+// TestRSK_15_AMessageThatIsTooLong for a receive of four octets.
 func TestRSK_15_AMessageThatIsTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := meet(t, &small, itsPrivate)
@@ -164,7 +164,7 @@ func TestRSK_1_AResponderThatIsNone(t *testing.T) {
 	})
 }
 
-// TestRSK_13_KeepAlive: a Write without octets, to STag 0, is passed over.
+// TestRSK_13_KeepAlive: a Write without octets, to STag 0, is ignored.
 func TestRSK_13_KeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := meet(t, &small, itsPrivate)
@@ -178,7 +178,7 @@ func TestRSK_13_KeepAlive(t *testing.T) {
 	})
 }
 
-// TestRSK_15_APeerThatNeverReads holds up Write after as much as it has memory for.
+// TestRSK_15_APeerThatNeverReads blocks Write after as many octets as it has memory for.
 func TestRSK_15_APeerThatNeverReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := meet(t, &small, itsPrivate)
@@ -195,7 +195,7 @@ func TestRSK_15_APeerThatNeverReads(t *testing.T) {
 	})
 }
 
-// TestRSK_10_APeerThatGivesNoCredits hears DISCONNECT all the same, five seconds after Close: an entry of the iomap that waits for
+// TestRSK_10_APeerThatGivesNoCredits gets DISCONNECT all the same, five seconds after Close: an entry of the iomap that waits for
 // credits is lost.
 func TestRSK_10_APeerThatGivesNoCredits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -219,8 +219,8 @@ func TestRSK_10_APeerThatGivesNoCredits(t *testing.T) {
 	})
 }
 
-// TestRSK_15_APeerThatDoesNotReceive holds up Close for five seconds, and Close tells so: also where the network has taken all that was
-// written, and the peer nothing.
+// TestRSK_15_APeerThatDoesNotReceive delays Close for five seconds, and Close returns an error, even if the network has taken everything
+// that was written, and the peer nothing.
 func TestRSK_15_APeerThatDoesNotReceive(t *testing.T) {
 	for _, n := range []int{4, 1 << 19} {
 		synctest.Test(t, func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestRSK_15_APeerThatDoesNotReceive(t *testing.T) {
 	}
 }
 
-// TestRSK_15_ThePeerEndsWithoutReceiving: Close tells that octets were not sent, and not where there were none.
+// TestRSK_15_ThePeerEndsWithoutReceiving: Close returns an error if octets were not sent, and none if there were no octets.
 func TestRSK_15_ThePeerEndsWithoutReceiving(t *testing.T) {
 	for _, n := range []int{0, 1 << 19} {
 		synctest.Test(t, func(t *testing.T) {

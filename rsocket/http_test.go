@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/rsocket"
 )
 
-// TestRSK_19_HTTP has many clients at once, with bodies longer than the memory of a Conn.
+// TestRSK_19_HTTP runs many clients at once, with bodies longer than the memory of a Conn.
 func TestRSK_19_HTTP(t *testing.T) {
 	rnic, err := iwarp.Open(nil)
 	require.NoError(t, err)

@@ -11,29 +11,29 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// ErrNotMapped is matched by the errors of Map if the peer has room for no further entry, and of WriteMapped if the peer has
+// ErrNotMapped is matched by the errors of Map if the peer has no room for another entry, and of WriteMapped if the peer has
 // mapped nothing at an offset.
 var ErrNotMapped = errors.New("rsocket: not mapped")
 
-// Map lets the peer write to mem, as librdmacm's riomap does: its WriteMapped at off and behind it, or its riowrite. The
-// peer is told ahead of what is written to the stream later. What it writes comes without a message: the program
-// sees it in mem, but must not look there before a message of the stream has told that it is there, since the octets
-// change at any time until then. mem is the peer's until the Conn has been closed, and has at most 1 GiB: a peer that maps more
-// than that at once ends the Conn. See MapBuffer for memory that is watched.
+// Map lets the peer write to mem with WriteMapped or riowrite, at offsets from off on, as librdmacm's riomap does. The
+// peer learns of the mapping before it receives anything that is written to the stream later. What the peer writes arrives without
+// a message. The program must not look at mem before something in the stream has said that the octets are there, since they may
+// change at any time until then. mem belongs to the peer until the Conn has been closed, and has at most 1 GiB: a peer that maps more
+// than that at once ends the Conn. See MapBuffer to be called for each write.
 func (c *Conn) Map(mem []byte, off uint64) error {
 	mr, err := c.mem.pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteWrite, nil)
 	return c.mapped(off, mr, err)
 }
 
-// MapBuffer is Map for a Buffer, whose WriteAt is called for what the peer writes, from a goroutine that receives. It must not
+// MapBuffer is like Map, for a Buffer: a goroutine that receives calls its WriteAt with what the peer writes. WriteAt must not
 // wait.
 func (c *Conn) MapBuffer(b iwarp.Buffer, off uint64) error {
 	mr, err := c.mem.pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite, nil)
 	return c.mapped(off, mr, err)
 }
 
-// mapped is the rest of Map, behind the registration, which may have failed. That is done without mu, since the Size of a Buffer may
-// wait for a goroutine that is in a method of the Conn.
+// mapped is the part of Map after the registration, which may have failed. Memory is registered without mu, since the Size of a Buffer
+// may wait for a goroutine that is in a method of the Conn.
 func (c *Conn) mapped(off uint64, mr *iwarp.MR, failed error) error {
 	err := c.name(off, mr, failed)
 	if err == nil {
@@ -46,7 +46,7 @@ func (c *Conn) mapped(off uint64, mr *iwarp.MR, failed error) error {
 	return c.opError("map", err)
 }
 
-// name names a region to the peer, unless there is none because its registration has failed.
+// name names a region to the peer, unless its registration has failed.
 func (c *Conn) name(off uint64, mr *iwarp.MR, failed error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,9 +70,9 @@ func (c *Conn) name(off uint64, mr *iwarp.MR, failed error) error {
 }
 
 // WriteMapped writes p to the memory that the peer has mapped at off, as librdmacm's riowrite does, and tells the peer nothing. What
-// is written to the stream later arrives behind it. It waits while the write buffer is full. The peer's memory may be filled in any
-// order (RFC 5040 section 5.5). A program that looks at one octet to see whether the others have come, as riostream does, needs
-// a WriteMapped of its own for that octet, and a peer that places messages one after the other, as Linux's siw does.
+// is written to the stream later arrives after it. It waits while the write buffer is full. The peer's memory may be filled in any
+// order (RFC 5040 section 5.5). A program that watches one octet to learn whether the others have arrived, as riostream does, needs
+// a separate WriteMapped for that octet, and a peer that places messages one after the other, as Linux's siw does.
 func (c *Conn) WriteMapped(p []byte, off uint64) (total int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

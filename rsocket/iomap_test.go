@@ -25,7 +25,7 @@ func mappedPrivate() wire.Private {
 	return p
 }
 
-// TestRSK_18_OnTheWire: an entry is a Write behind the slots and a message; what is written by offset is a Write alone.
+// TestRSK_18_OnTheWire: an entry is a Write behind the slots and a message; octets written by offset are only a Write.
 func TestRSK_18_OnTheWire(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		cfg := small
@@ -75,8 +75,8 @@ func (b doing) WriteAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// TestRSK_10_CloseFromInsideABuffer does not wait for itself, and loses nothing of what was written. The method is called by a
-// goroutine of the QP, or by one in Read.
+// TestRSK_10_CloseFromInsideABuffer does not wait for itself, and loses nothing that was written. A goroutine of the QP
+// calls the method, or one in Read.
 func TestRSK_10_CloseFromInsideABuffer(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestRSK_10_CloseFromInsideABuffer(t *testing.T) {
 			got, err := io.Copy(io.Discard, b)
 			require.NoError(t, err)
 			require.EqualValues(t, n, got)
-			_ = b.Close() // the connection may have ended before it has heard that its octets have left
+			_ = b.Close() // the connection may have ended before it learned that its octets have left
 			<-a.done
 			if reads {
 				require.ErrorIs(t, <-read, net.ErrClosed)
@@ -164,7 +164,7 @@ func TestWriteMappedOfMoreThanTheWriteBuffer(t *testing.T) {
 	})
 }
 
-// TestRSK_18_TurnsByOffset: each side writes to the memory of the other, and sees by the last octet that it is its turn, as
+// TestRSK_18_TurnsByOffset: each side writes to the memory of the other, and recognises its turn by the last octet, as
 // librdmacm's riostream does. No call of Read or Write receives meanwhile.
 func TestRSK_18_TurnsByOffset(t *testing.T) {
 	for _, network := range []string{"pipe", "tcp"} {
@@ -229,7 +229,7 @@ func TestRSK_18_MapThatFails(t *testing.T) {
 	})
 }
 
-// TestMapFailsAsAWrite: behind the deadline of writes, and behind CloseWrite.
+// TestMapFailsAsAWrite: after the deadline of writes, and after CloseWrite.
 func TestMapFailsAsAWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		rnic, err := iwarp.Open(nil)
@@ -257,7 +257,7 @@ func TestMapFailsAsAWrite(t *testing.T) {
 	})
 }
 
-// A sized is a Buffer of the size that it returns.
+// A sized is a Buffer whose size is a function.
 type sized func() int64
 
 func (b sized) Size() int64 { return b() }
@@ -266,7 +266,7 @@ func (b sized) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
 
 func (b sized) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 
-// TestRSK_18_TheSizeOfABuffer is asked for once, and may wait for a goroutine that uses the Conn.
+// TestRSK_18_TheSizeOfABuffer is requested once, and may wait for a goroutine that uses the Conn.
 func TestRSK_18_TheSizeOfABuffer(t *testing.T) {
 	a, _ := pair(t, "pipe", nil, &Config{IOMap: 1})
 	asked := 0
@@ -288,7 +288,7 @@ func TestRSK_18_TheSizeOfABuffer(t *testing.T) {
 	require.Equal(t, 1, asked)
 }
 
-// TestRSK_18_TheConnectionEndsBeforeTheSizeIsThere, and nothing of it is left.
+// TestRSK_18_TheConnectionEndsBeforeTheSizeIsThere, and everything is released.
 func TestRSK_18_TheConnectionEndsBeforeTheSizeIsThere(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxPD: 2}})
@@ -326,7 +326,7 @@ func TestRSK_18_MapBeyondTheLastOffset(t *testing.T) {
 	})
 }
 
-// TestRSK_18_WithoutTheFlag the octet of the private data that has the number of entries says nothing.
+// TestRSK_18_WithoutTheFlag the octet of the private data with the number of entries has no meaning.
 func TestRSK_18_WithoutTheFlag(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := mappedPrivate()
@@ -336,7 +336,7 @@ func TestRSK_18_WithoutTheFlag(t *testing.T) {
 	})
 }
 
-// TestRSK_18_EntriesComeAheadOfWhatIsWrittenLater, also those that wait until others have left the QP.
+// TestRSK_18_EntriesComeAheadOfWhatIsWrittenLater, including entries that wait until others have left the QP.
 func TestRSK_18_EntriesComeAheadOfWhatIsWrittenLater(t *testing.T) {
 	for _, network := range []string{"pipe", "tcp"} {
 		t.Run(network, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestRSK_16_LimitsOfTheRNIC fail a Dial, or refuse a peer, and nothing is left.
+// TestRSK_16_LimitsOfTheRNIC fail a Dial, or refuse a peer, and everything is released.
 func TestRSK_16_LimitsOfTheRNIC(t *testing.T) {
 	l := listen(t, open(t), "tcp", nil)
 	for name, limits := range map[string]iwarp.Limits{
@@ -35,7 +35,7 @@ func TestRSK_16_LimitsOfTheRNIC(t *testing.T) {
 	}
 }
 
-// TestRSK_8_Empty calls do not wait, and tell of the end.
+// TestRSK_8_Empty calls do not wait, and report the end.
 func TestRSK_8_Empty(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, b := pair(t, "pipe", nil, nil)
@@ -79,7 +79,7 @@ func (g gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestRSK_10_CloseDuringCopies: what ReadFrom reads after Close is not sent, and not said to be.
+// TestRSK_10_CloseDuringCopies: what ReadFrom reads after Close is neither sent nor reported as sent.
 func TestRSK_10_CloseDuringCopies(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, b := pair(t, "pipe", nil, nil)

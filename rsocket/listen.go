@@ -8,12 +8,12 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// backlog is how many connections may be established, or on their way there, that Accept has not
-// returned. Others wait in set-up, see ListenConfig.MaxHalfOpen.
+// backlog is how many connections that Accept has not returned may be established or being
+// established. Others wait in set-up, see ListenConfig.MaxHalfOpen.
 const backlog = 128
 
 // A Listener is a net.Listener of Conns. Connections are set up in parallel, so that a slow peer does not
-// hold up others, and peers that do not speak rsockets are refused without an error of Accept.
+// delay others, and peers that do not use rsockets are refused without an error from Accept.
 type Listener struct {
 	rnic   *iwarp.RNIC
 	l      *iwarp.Listener
@@ -22,13 +22,13 @@ type Listener struct {
 	places chan struct{}
 	ctx    context.Context // of the Listener
 	stop   context.CancelFunc
-	mu     sync.Mutex // of the beginning of work, and the end
+	mu     sync.Mutex // orders work.Add and stop
 	work   sync.WaitGroup
 }
 
 var _ net.Listener = (*Listener)(nil)
 
-// Listen takes connections at addr. Networks and addresses are those of [iwarp.RNIC.Listen]. ctx bounds only
+// Listen listens for connections at addr. Networks and addresses are those of [iwarp.RNIC.Listen]. ctx bounds only
 // the call itself.
 func Listen(ctx context.Context, r *iwarp.RNIC, network, addr string, cfg *Config) (*Listener, error) {
 	all, err := cfg.withDefaults()
@@ -69,8 +69,8 @@ func (l *Listener) end() {
 	l.stop()
 }
 
-// handle sets a connection up, and offers it to Accept. The RNIC counts those that fail: see RNICStats.Refused;
-// Config.Refused is told why.
+// handle sets a connection up, and offers it to Accept. The RNIC counts the attempts that fail in RNICStats.Refused;
+// Config.Refused is called with the cause.
 func (l *Listener) handle(cr *iwarp.ConnRequest) {
 	if !l.begin() {
 		return
@@ -105,7 +105,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// AcceptConn is Accept, with the type of the connection.
+// AcceptConn is like Accept, but returns a *Conn.
 func (l *Listener) AcceptConn() (*Conn, error) {
 	select {
 	case c := <-l.ready:
@@ -118,7 +118,7 @@ func (l *Listener) AcceptConn() (*Conn, error) {
 // Addr returns the address that the Listener is bound to.
 func (l *Listener) Addr() net.Addr { return l.l.Addr() }
 
-// Close ends the Listener, and the connections that Accept has not returned. Those that it has live on.
+// Close ends the Listener, and the connections that Accept has not returned. Connections that Accept has returned stay open.
 func (l *Listener) Close() error {
 	l.end()
 	err := l.l.Close()

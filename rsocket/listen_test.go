@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
-// TestRSK_16_OtherClientsAndSlowPeers do not hold up others, and end nothing.
+// TestRSK_16_OtherClientsAndSlowPeers do not delay others, and end nothing.
 func TestRSK_16_OtherClientsAndSlowPeers(t *testing.T) {
 	l := listen(t, open(t), "tcp", nil)
 	for _, octets := range []string{"", "b3ba6a62 a cookie of 37 octets, or so\n", "MPA ID Req"} {
@@ -36,7 +36,7 @@ func TestRSK_16_OtherClientsAndSlowPeers(t *testing.T) {
 	}
 }
 
-// TestRSK_16_CloseLeavesConnectionsAlive, but for those that Accept has not returned.
+// TestRSK_16_CloseLeavesConnectionsAlive, except those that Accept has not returned.
 func TestRSK_16_CloseLeavesConnectionsAlive(t *testing.T) {
 	rnic := open(t)
 	l, err := Listen(within(t), rnic, "tcp", "127.0.0.1:0", nil)
@@ -62,7 +62,7 @@ func TestRSK_16_CloseLeavesConnectionsAlive(t *testing.T) {
 	closeBoth(a, b)
 }
 
-// TestRSK_16_TheRNICEnds and so do its listeners and connections.
+// TestRSK_16_TheRNICEnds, and so do its listeners and connections.
 func TestRSK_16_TheRNICEnds(t *testing.T) {
 	rnic, err := iwarp.Open(nil)
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestRSK_16_TheRNICEnds(t *testing.T) {
 	require.NoError(t, rnic.Close())
 	_, err = l.Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
-	closed := false // the second one may have heard of the end of the first
+	closed := false // the second end may have learned of the end of the first
 	for _, c := range []*Conn{a, b} {
 		_, err = c.Read(make([]byte, 1))
 		require.Error(t, err)
@@ -125,7 +125,7 @@ func authenticates(t testing.TB, key cm.Key, name byte) iwarp.Authenticator {
 	return auth
 }
 
-// TestRSK_16_OneConfigForBothSides has an Authenticator for Dial and another one for Listen, and each is used there alone.
+// TestRSK_16_OneConfigForBothSides has an Authenticator for Dial and another one for Listen, and each is used only there.
 func TestRSK_16_OneConfigForBothSides(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		master := make([]byte, 32)
@@ -141,7 +141,7 @@ func TestRSK_16_OneConfigForBothSides(t *testing.T) {
 	})
 }
 
-// TestAccept is for programs with a listener of their own.
+// TestAccept by a program with a listener of its own.
 func TestAccept(t *testing.T) {
 	rnic := open(t)
 	l, err := rnic.Listen(within(t), "tcp", "127.0.0.1:0", nil)
@@ -171,7 +171,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestAListenerTellsWhatItRefuses, and why: what the initiator sends is not that of rsockets, or this side cannot go on.
+// TestAListenerTellsWhatItRefuses, and why: the initiator does not use rsockets, or this side cannot go on.
 func TestAListenerTellsWhatItRefuses(t *testing.T) {
 	server, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxPD: 1}})
 	require.NoError(t, err)
@@ -236,7 +236,7 @@ func TestAnRTRSendIsNotTaken(t *testing.T) {
 	require.ErrorContains(t, err, "no matching RTR option")
 }
 
-// TestRSK_17_MemoryOfAnIdleConnection is that of its buffers and what the package documentation says.
+// TestRSK_17_MemoryOfAnIdleConnection is that of its buffers, and as much as the package documentation says.
 func TestRSK_17_MemoryOfAnIdleConnection(t *testing.T) {
 	if raceorder.Enabled {
 		t.Skip("the race detector has memory of its own")
@@ -260,7 +260,7 @@ func TestRSK_17_MemoryOfAnIdleConnection(t *testing.T) {
 	require.Less(t, each, int64(2*defaultBuffer+overhead))
 }
 
-// overhead is what the package documentation says of a Conn with the default Credits, and some.
+// overhead is what the package documentation says about a Conn with the default Credits, plus a margin.
 const overhead = 100 << 10
 
 func heap() int64 {

@@ -12,32 +12,32 @@ import (
 // spareReceives are for messages that have no credits: SGLs, and the end.
 const spareReceives = 64
 
-// A memory is what a connection has of the RNIC: a PD of its own, since the STags must be there before
-// the QP is, the regions, and the CQ of both queues.
+// A memory holds what a connection uses of the RNIC: a PD of its own, since the STags must exist before
+// the QP does, the regions, and the CQ of both queues.
 type memory struct {
 	pd *iwarp.PD
 	cq *iwarp.CQ
 
-	in    []byte // two halves, which the peer writes, as they are at first; nil when both were replaced
+	in    []byte // the two initial halves, which the peer writes; nil when both were replaced
 	out   []byte // what is to be sent
 	recv  []byte // of messages
 	table *slotTable
 
 	inMR, outMR, recvMR, tableMR *iwarp.MR
 	halves                       [2]grownHalf
-	mapped                       []*iwarp.MR // those that the peer writes by offset
+	mapped                       []*iwarp.MR // written by the peer by offset
 	receives                     int
 	largest                      int // of a half
 }
 
-// A grownHalf takes the place of a half of in.
+// A grownHalf replaces a half of in.
 type grownHalf struct {
 	mem []byte // nil: there is none
 	mr  *iwarp.MR
 }
 
-// newMemory makes all of it, and lowers Credits if the RNIC does not allow as many receives. order is that of the slots that the peer
-// writes.
+// newMemory allocates and registers the memory, and lowers Credits if the RNIC does not allow as many receives. order is the byte
+// order of the slots that the peer writes.
 func newMemory(r *iwarp.RNIC, cfg *Config, order wire.Order) (*memory, error) {
 	cfg.Credits = max(min(cfg.Credits, r.Limits().MaxQueueDepth-spareReceives), minCredits)
 	m := &memory{
@@ -74,7 +74,7 @@ func (m *memory) register(r *iwarp.RNIC) (err error) {
 	return err
 }
 
-// release gives back what there is. The QP has ended, or was never made.
+// release releases what was allocated. The QP has ended, or was never made.
 func (m *memory) release() error {
 	var errs []error
 	for _, mr := range append(m.mapped, m.inMR, m.outMR, m.recvMR, m.tableMR, m.halves[0].mr, m.halves[1].mr) {
@@ -91,10 +91,10 @@ func (m *memory) release() error {
 	return errors.Join(errs...)
 }
 
-// half is the length of each half at first.
+// half returns the initial length of each half.
 func (m *memory) half() uint32 { return uint32(len(m.in) / 2) }
 
-// octets returns those of a half.
+// octets returns the memory of a half.
 func (m *memory) octets(half int) []byte {
 	if own := m.halves[half].mem; own != nil {
 		return own
@@ -103,8 +103,8 @@ func (m *memory) octets(half int) []byte {
 	return m.in[half*size:][:size]
 }
 
-// grow replaces a half, which has been read and which the peer does not know yet, by one of twice its size. It
-// reports false, and changes nothing, if the half is as large as it may be, or if the RNIC has no further MR.
+// grow replaces a half that has been read by one of twice its size, before the peer is told of it again. It
+// reports false, and changes nothing, if the half has its maximum size, or if the RNIC cannot register another MR.
 func (m *memory) grow(half int) (at wire.Slot, ok bool) {
 	size := min(2*len(m.octets(half)), m.largest)
 	if size <= len(m.octets(half)) {
@@ -126,7 +126,7 @@ func (m *memory) grow(half int) (at wire.Slot, ok bool) {
 	return wire.Slot{Key: uint32(g.mr.STag()), Length: uint32(size)}, true
 }
 
-// private is what the peer is told.
+// private returns the private data for the peer.
 func (m *memory) private(cfg *Config, flags wire.Flags) wire.Private {
 	return wire.Private{
 		Flags:   flags | wire.FlagIOMap,
@@ -137,12 +137,12 @@ func (m *memory) private(cfg *Config, flags wire.Flags) wire.Private {
 	}
 }
 
-// receive is the receive of a piece of recv.
+// receive returns the SGE of receive i, which is a piece of recv.
 func (m *memory) receive(i int) iwarp.SGE {
 	return m.recvMR.Slice(i*wire.MessageSize, wire.MessageSize)
 }
 
-// message is the octets of a piece of recv.
+// message returns the first n octets of receive i.
 func (m *memory) message(i, n int) []byte {
 	return m.recv[i*wire.MessageSize : i*wire.MessageSize+n]
 }

@@ -5,14 +5,14 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// An inbox has the receives that are posted again together.
+// An inbox holds the receives that are posted again together.
 type inbox struct {
 	wrs  [16]iwarp.RecvWR
 	sges [16]iwarp.SGE
 	n    int
 }
 
-// run waits for the end of the QP, and hands out what has come before it.
+// run waits for the end of the QP, and handles the completions that precede it.
 func (c *Conn) run() {
 	defer close(c.done)
 	<-c.qp.Done()
@@ -87,7 +87,7 @@ func (c *Conn) receiveAgain(i int) {
 	in.n++
 }
 
-// postReceives posts them. It fails when the peer has ended the connection; what has come before is in
+// postReceives posts the receives of the inbox. Posting fails when the peer has ended the connection; what came before is in
 // the CQ. mu is held.
 func (c *Conn) postReceives() {
 	n := c.in.n

@@ -13,7 +13,7 @@ import (
 // worksAtOnce is how many works of the stream are posted together.
 const worksAtOnce = 4
 
-// An outbox has the memory of the work requests that are posted together.
+// An outbox holds the memory of the work requests that are posted together.
 type outbox struct {
 	wrs  [2 * worksAtOnce]iwarp.SendWR
 	sges [worksAtOnce]iwarp.SGE
@@ -39,8 +39,8 @@ func (c *Conn) pump() {
 	}
 }
 
-// post posts the first n work requests of the outbox. The QP refuses them because it ends, and then tells itself why; or it cannot
-// take them, and has to be ended. mu is held.
+// post posts the first n work requests of the outbox. If the QP refuses them because it ends, its own error is the cause; after any
+// other error post ends the connection. mu is held.
 func (c *Conn) post(n int) {
 	switch err := c.qp.PostSend(c.out.wrs[:n]...); {
 	case err == nil:
@@ -51,7 +51,7 @@ func (c *Conn) post(n int) {
 	}
 }
 
-// add makes the work requests of a work: a Write, and the message behind it, if there are both.
+// add makes the work requests of a Work, which has a Write, a message, or a Write and the message behind it.
 func (o *outbox) add(c *Conn, n, i int, w stream.Work) int {
 	text := o.text[i][:0]
 	if w.Writes != stream.Nothing {
@@ -83,7 +83,7 @@ func (o *outbox) add(c *Conn, n, i int, w stream.Work) int {
 	return n
 }
 
-// stops says that the QP takes no more work. mu is held.
+// stops records that the QP takes no more work. mu is held.
 func (c *Conn) stops() {
 	if c.state == running {
 		c.state = ending

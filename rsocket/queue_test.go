@@ -39,7 +39,7 @@ func TestRSK_16_AnRNICWithoutInline(t *testing.T) {
 }
 
 // TestRSK_4_FewerReceivesThanCredits: the RNIC allows fewer receives than Config.Credits, and the peer is told no more credits than
-// there are receives for, so that it can use all of them while the program does not read.
+// there are receives, so that it can use all credits while the program does not read.
 func TestRSK_4_FewerReceivesThanCredits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxQueueDepth: 200}})

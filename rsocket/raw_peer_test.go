@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A rawPeer is an initiator that sends what it likes.
+// A rawPeer is an initiator that sends anything.
 type rawPeer struct {
 	*wiretest.Peer
 	conn *Conn
@@ -28,7 +28,7 @@ var itsPrivate = wire.Private{
 // small is the configuration of this side towards raw peers.
 var small = Config{ReadBuffer: 8192, WriteBuffer: 8192, Credits: 16}
 
-// meet connects a rawPeer, which must be within a bubble.
+// meet connects a rawPeer. It must be called within a bubble.
 func meet(t testing.TB, cfg *Config, private wire.Private) *rawPeer {
 	t.Helper()
 	l := listen(t, open(t), "pipe", cfg)
@@ -47,23 +47,23 @@ func meet(t testing.TB, cfg *Config, private wire.Private) *rawPeer {
 	return s
 }
 
-// message is a Send of a message.
+// message returns a Send of a message.
 func (s *rawPeer) message(op wire.Op, data uint32) []byte {
 	s.msn++
 	return wiretest.Send(s.msn, 0, string(wire.NewMessage(op, data).Append(nil, s.told.Flags.Order())))
 }
 
-// write is a Write into the ring of this side.
+// write returns a Write into the ring of this side.
 func (s *rawPeer) write(at uint64, octets string) []byte {
 	return wiretest.Write(stag.STag(s.told.Half.Key), at, octets)
 }
 
-// slot is a Write into the table of this side.
+// slot returns a Write into the table of this side.
 func (s *rawPeer) slot(i uint64, slot wire.Slot) []byte {
 	return wiretest.Write(stag.STag(s.told.Table.Key), wire.SlotSize*i, string(slot.Append(nil, s.told.Flags.Order())))
 }
 
-// entry is a Write of an entry of the iomap into the table of this side.
+// entry returns a Write of an entry of the iomap into the table of this side.
 func (s *rawPeer) entry(i uint64, e wire.Entry) []byte {
 	return wiretest.Write(stag.STag(s.told.Table.Key), slotsSize+wire.EntrySize*i, string(e.Append(nil, s.told.Flags.Order())))
 }
@@ -75,7 +75,7 @@ func (s *rawPeer) nextMessage() wire.Message {
 	return s.hears()
 }
 
-// writeTo is a Write to the beginning of a half.
+// writeTo returns a Write to the beginning of a half.
 func (s *rawPeer) writeTo(half wire.Slot, octets string) []byte {
 	return wiretest.Write(stag.STag(half.Key), half.Addr, octets)
 }
@@ -90,7 +90,7 @@ func (s *rawPeer) nextSlot() wire.Slot {
 	return slot
 }
 
-// hears waits for a message, and passes over Writes.
+// hears waits for a message, and ignores Writes.
 func (s *rawPeer) hears() wire.Message {
 	s.Helper()
 	for {
@@ -102,7 +102,7 @@ func (s *rawPeer) hears() wire.Message {
 	}
 }
 
-// endsWithDISCONNECT takes what comes, and ends its half after DISCONNECT. The channel is closed then.
+// endsWithDISCONNECT takes what comes, and ends its half after DISCONNECT. Then it closes the channel.
 func (s *rawPeer) endsWithDISCONNECT() <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
@@ -122,7 +122,7 @@ func (s *rawPeer) wants(all ...wire.Message) {
 	}
 }
 
-// sgl is a message that tells a limit.
+// sgl returns a message that tells a limit.
 func sgl(limit uint32) wire.Message { return wire.NewMessage(wire.OpSGL, limit) }
 
 var (
@@ -130,7 +130,7 @@ var (
 	disconnect = wire.NewMessage(wire.OpCtrl, wire.CtrlDisconnect)
 )
 
-// swapped is a message in the other byte order.
+// swapped returns a message in the other byte order.
 func swapped(op wire.Op, data uint32) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(wire.NewMessage(op, data))))
 }

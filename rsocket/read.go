@@ -9,14 +9,14 @@ import (
 	"github.com/goiwarp/iwarp/internal/blockcopy"
 )
 
-// moveAtOnce is how many octets are moved between two looks at the state of the connection.
+// moveAtOnce is how many octets are moved between two checks of the state of the connection.
 const moveAtOnce = 64 << 10
 
-// copyLocked is how many octets are copied without giving the mutex back.
+// copyLocked is how many octets are copied at most with the mutex held.
 const copyLocked = 4 << 10
 
-// Read reads what has come, and waits until there is something. It returns io.EOF when the peer has ended
-// its stream, and io.ErrUnexpectedEOF when the connection has ended without that.
+// Read reads what has arrived, and waits until there is something. It returns io.EOF when the peer has ended
+// its stream, and io.ErrUnexpectedEOF when the connection has ended before the stream did.
 func (c *Conn) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,8 +43,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo writes all that comes to w, out of the memory that the peer has written it to, until the peer
-// has ended its stream.
+// WriteTo writes everything that arrives to w, directly from the memory to which the peer has written it, until
+// the peer has ended its stream.
 func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,8 +76,8 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 	}
 }
 
-// outside calls f, which is the program's, without mu. It has mu again behind that, also if f panics. f may take as long as it
-// likes, or wait for the other side of the stream: another goroutine takes completions meanwhile.
+// outside calls f, a function of the program, without mu, and locks mu again afterwards, even if f panics. f may run for any
+// time, or wait for the other side of the stream: another goroutine takes completions meanwhile.
 func (c *Conn) outside(f func([]byte) (int, error), p []byte) (int, error) {
 	c.passOn()
 	c.mu.Unlock()
@@ -105,7 +105,7 @@ func (c *Conn) readable() ([]byte, error) {
 	}
 }
 
-// readError is why nothing is read, whatever has come. mu is held.
+// readError returns the reason why nothing is read, whatever has arrived, or nil. mu is held.
 func (c *Conn) readError() error {
 	switch {
 	case c.closed:
@@ -116,7 +116,7 @@ func (c *Conn) readError() error {
 	return nil
 }
 
-// inputEnd is why nothing more comes, or nil. mu is held.
+// inputEnd returns the reason why nothing more arrives, or nil. mu is held.
 func (c *Conn) inputEnd() error {
 	switch {
 	case c.stream.Complete():
@@ -134,10 +134,10 @@ func (c *Conn) inputEnd() error {
 // clock returns the time since the connection was made.
 func (c *Conn) clock() time.Duration { return time.Since(c.born) }
 
-// consume says that n octets were read. mu is held.
+// consume records that n octets were read. mu is held.
 func (c *Conn) consume(n int) {
 	c.stream.Consume(n)
-	// The memory of a connection that has ended is being given back.
+	// The memory of a connection that has ended is being released.
 	if half, small := c.stream.Free(c.clock()); small && c.state != ended {
 		if at, ok := c.mem.grow(half); ok {
 			c.stream.Larger(at)
@@ -146,8 +146,8 @@ func (c *Conn) consume(n int) {
 	told := c.stream.Told()
 	c.pump()
 	if c.stream.Told() != told {
-		// If the program of the peer ends while its socket holds this message unread, the socket resets the connection, and what
-		// it has not sent yet is lost. Receiving while our program works lets the peer send sooner.
+		// If the peer's program ends while its socket holds this message unread, that socket resets the connection and loses what
+		// it has not sent yet. Receiving while our program works lets the peer send sooner.
 		c.takeBeside()
 	}
 }

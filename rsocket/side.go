@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A side is what those that read have in common, or those that write: one goroutine goes at a time. The mutex of the Conn guards it.
+// A side is shared by the goroutines that read, or by those that write; one of them is inside at a time. The mutex of the Conn guards it.
 type side struct {
 	conn    *Conn
-	cond    sync.Cond   // of the goroutine that is in
-	turn    sync.Cond   // of those that wait for it to leave
-	busy    bool        // there is one
-	waits   bool        // it waits for cond, or is on its way from there
+	cond    sync.Cond   // of the goroutine that is inside
+	turn    sync.Cond   // of the goroutines that wait for it to leave
+	busy    bool        // a goroutine is inside
+	waits   bool        // it waits for cond, or has just been woken
 	expired bool        // the deadline has passed
 	timer   *time.Timer // nil: there is none
 }
@@ -37,7 +37,7 @@ func (s *side) setDeadline(t time.Time) {
 	timer = time.AfterFunc(left, func() {
 		s.conn.mu.Lock()
 		defer s.conn.mu.Unlock()
-		if s.timer == timer { // it is not of a deadline that was replaced
+		if s.timer == timer { // the deadline was not replaced
 			s.expire()
 		}
 	})
@@ -49,8 +49,8 @@ func (s *side) expire() {
 	s.conn.rouse(s)
 }
 
-// enter waits until no other goroutine is in, or until there is a reason not to wait any more: the one that is in may be in a
-// reader or a writer of the program, which ends neither by a deadline nor with the connection.
+// enter waits until no other goroutine is inside, or until refused returns an error. The goroutine inside may be in a
+// reader or a writer of the program, which neither a deadline nor the end of the connection interrupts.
 func (s *side) enter(refused func() error) error {
 	for s.busy {
 		if err := refused(); err != nil {
@@ -62,7 +62,7 @@ func (s *side) enter(refused func() error) error {
 	return nil
 }
 
-// leave lets another goroutine enter, and another one take completions if there is a need for that.
+// leave lets another goroutine enter, and hands the taking of completions on if that is needed.
 func (s *side) leave() {
 	s.busy = false
 	s.turn.Signal()

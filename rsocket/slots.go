@@ -8,8 +8,8 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// A slotTable is where the peer writes slots, and behind them the entries of the iomap. It is a Buffer, not memory, since the
-// peer may write one while this side reads another.
+// A slotTable is where the peer writes slots, and behind them the entries of the iomap. It is a Buffer, not plain memory, since the
+// peer may write to it while this side reads.
 type slotTable struct {
 	order wire.Order
 
@@ -41,10 +41,10 @@ func (t *slotTable) Entry(i int) wire.Entry {
 	return wire.ParseEntry((*[wire.EntrySize]byte)(t.mem[slotsSize+i*wire.EntrySize:]), t.order)
 }
 
-// Size is that of a Buffer.
+// Size returns the length of the table, as a Buffer must.
 func (t *slotTable) Size() int64 { return int64(len(t.mem)) }
 
-// WriteAt is a Write of the peer, within bounds that were checked.
+// WriteAt takes a Write of the peer, whose bounds were checked.
 func (t *slotTable) WriteAt(p []byte, off int64) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

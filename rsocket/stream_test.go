@@ -18,7 +18,7 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// exchange writes n octets on both ends at once, in pieces of at most some octets, and compares what each
+// exchange writes n octets on both ends at once, in pieces of a maximum size, and compares what each
 // reads.
 func exchange(t *testing.T, a, b *Conn, n, piece int) {
 	t.Helper()
@@ -86,8 +86,8 @@ func TestRSK_5_WritesOfOneOctet(t *testing.T) {
 	exchange(t, a, b, n, 1)
 }
 
-// TestRSK_17_SmallWrites: most of them have no completion of their own, and all of them give their room and their places in
-// the queues back.
+// TestRSK_17_SmallWrites: most of them have no completion of their own, and all of them release their room and their places in
+// the queues.
 func TestRSK_17_SmallWrites(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, b := pair(t, "pipe", &Config{WriteBuffer: minBuffer}, nil)
@@ -95,7 +95,7 @@ func TestRSK_17_SmallWrites(t *testing.T) {
 	})
 }
 
-// TestRSK_20_WritesThatAreLessThanTheRingAreOneMessage: the end of the ring does not cut them once those before have left.
+// TestRSK_20_WritesThatAreLessThanTheRingAreOneMessage: the end of the ring does not cut them once earlier Writes have left.
 func TestRSK_20_WritesThatAreLessThanTheRingAreOneMessage(t *testing.T) {
 	for _, how := range []string{"Write", "ReadFrom"} {
 		t.Run(how, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestRSK_20_WritesThatAreLessThanTheRingAreOneMessage(t *testing.T) {
 	}
 }
 
-// A part is a Reader or a Writer and nothing else, so that io.Copy uses ReadFrom and WriteTo.
+// A part is only a Reader or a Writer, so that io.Copy uses ReadFrom and WriteTo.
 type part struct {
 	io.Reader
 	io.Writer

@@ -2,12 +2,13 @@ package rsocket
 
 import "context"
 
-// A goroutine that waits for the peer takes the completions of the CQ, and with them receives for the QP, so that what comes is
-// handled by the goroutine that it is for. There is one taker at a time. The others wait for their conditions; when the taker leaves, it hands
-// the task to one of them. Where none waits, a goroutine is started that takes completions until one does: if the stream has something to
-// post that waits for the peer, and when the peer was told of more room, see consume. All functions here but settle have mu held.
+// A goroutine that waits for the peer takes the completions of the CQ, and thereby receives for the QP, so that incoming data is
+// handled by the goroutine that needs it. There is one taker at a time. The others wait for their conditions; when the taker leaves, it hands
+// the task to one of them. If none waits, a goroutine is started that takes completions until one does. That happens if the stream has
+// something to post that waits for the peer, and when the peer was told of more room, see consume. All functions here except settle
+// are called with mu held.
 
-// await returns when something may have changed: s is of the goroutine that calls it.
+// await returns when something may have changed. s is the side of the calling goroutine.
 func (c *Conn) await(s *side) {
 	if c.taking || c.state != running {
 		s.waits = true
@@ -42,7 +43,7 @@ func (c *Conn) took(n int) {
 	}
 }
 
-// look takes the completions that are there, unless another goroutine takes them.
+// look takes the completions that are in the CQ, unless another goroutine takes them.
 func (c *Conn) look() {
 	for n := len(c.wcs); n == len(c.wcs) && !c.taking && c.state == running; {
 		n = c.mem.cq.Poll(c.wcs[:])
@@ -50,7 +51,7 @@ func (c *Conn) look() {
 	}
 }
 
-// passOn has no effect while completions are taken, or if there is no need for that. Otherwise it wakes or starts a goroutine that takes them.
+// passOn wakes or starts a goroutine that takes completions, unless one takes them already or nothing waits for them.
 func (c *Conn) passOn() {
 	if c.taking || c.state != running {
 		return
@@ -72,7 +73,7 @@ func (c *Conn) waiting() *side {
 	return nil
 }
 
-// takeBeside makes another goroutine take completions, until one that waits does.
+// takeBeside starts a goroutine that takes completions until a waiting goroutine does.
 func (c *Conn) takeBeside() {
 	if !c.taking && c.state == running {
 		c.taking = true
@@ -80,7 +81,7 @@ func (c *Conn) takeBeside() {
 	}
 }
 
-// settle takes completions until another goroutine waits, which does it then.
+// settle takes completions until another goroutine waits, and hands the task to it.
 func (c *Conn) settle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +91,7 @@ func (c *Conn) settle() {
 	c.passOn()
 }
 
-// rouse makes the goroutine of a side look again, and those that wait for it to leave.
+// rouse makes the goroutine inside a side, and the goroutines that wait for it to leave, check their conditions again.
 func (c *Conn) rouse(s *side) {
 	s.cond.Broadcast()
 	s.turn.Broadcast()
@@ -99,7 +100,7 @@ func (c *Conn) rouse(s *side) {
 	}
 }
 
-// wake makes all that wait look again.
+// wake makes all waiting goroutines check their conditions again.
 func (c *Conn) wake() {
 	for _, s := range []*side{&c.rd, &c.wr, &c.end} {
 		c.rouse(s)

@@ -13,8 +13,8 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// TestRSK_10_WhatIsQueuedIsSentWithoutACall: octets that the QP could not take when Write returned. It takes many messages without
-// credits to come to that; here they are queued by hand.
+// TestRSK_10_WhatIsQueuedIsSentWithoutACall: octets that the QP could not take when Write returned. That requires many messages without
+// credits; here they are queued by hand.
 func TestRSK_10_WhatIsQueuedIsSentWithoutACall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := meet(t, &small, itsPrivate)
@@ -34,7 +34,7 @@ func TestRSK_10_WhatIsQueuedIsSentWithoutACall(t *testing.T) {
 	})
 }
 
-// TestRSK_8_WaitersHandOverToOneAnother: of a goroutine that reads and one that writes, each is ended by its deadline, in either order,
+// TestRSK_8_WaitersHandOverToOneAnother: a deadline ends a goroutine that reads or one that writes, in either order,
 // and the other one still gets what it waits for.
 func TestRSK_8_WaitersHandOverToOneAnother(t *testing.T) {
 	for _, first := range []string{"read", "write"} {
@@ -119,14 +119,14 @@ func TestRSK_8_BothWaitForOneTaker(t *testing.T) {
 	})
 }
 
-// A slowProgram is a reader and a writer of the program that waits until it may go on.
+// A slowProgram is a reader and a writer of the program that wait until they may go on.
 type slowProgram chan struct{}
 
 func (s slowProgram) Write(p []byte) (int, error) { <-s; return len(p), nil }
 func (s slowProgram) Read([]byte) (int, error)    { <-s; return 0, io.EOF }
 
-// TestRSK_8_AProgramThatIsSlowHoldsUpItsSideAlone: WriteTo and ReadFrom take completions until they call the program. What comes
-// for the other side while the program works reaches it.
+// TestRSK_8_AProgramThatIsSlowHoldsUpItsSideAlone: WriteTo and ReadFrom take completions until they call the program. Messages
+// for the other side that come while the program works reach it.
 func TestRSK_8_AProgramThatIsSlowHoldsUpItsSideAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		slow  func(c *Conn, p slowProgram)
@@ -225,8 +225,8 @@ func TestRSK_8_ALargerHalfIsTold(t *testing.T) {
 	})
 }
 
-// TestWhatComesAfterRoomWasToldIsTaken, also while the program does not read: a program of the peer that ends meanwhile then
-// ends no connection with octets that its socket has not sent yet.
+// TestWhatComesAfterRoomWasToldIsTaken, even while the program does not read: if the peer's program ends meanwhile, it does not
+// end the connection before its socket has sent all octets.
 func TestWhatComesAfterRoomWasToldIsTaken(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := meet(t, &small, itsPrivate)
@@ -243,7 +243,7 @@ func TestWhatComesAfterRoomWasToldIsTaken(t *testing.T) {
 	})
 }
 
-// TestRSK_8_HalvesGrowUpToTheMaximum, and stay where the RNIC has no MR for them.
+// TestRSK_8_HalvesGrowUpToTheMaximum, and stay as they are if the RNIC has no MR for them.
 func TestRSK_8_HalvesGrowUpToTheMaximum(t *testing.T) {
 	rnic := open(t)
 	m, err := newMemory(rnic, &Config{ReadBuffer: 8192, MaxReadBuffer: 40_000, WriteBuffer: 4096, Credits: 16}, wire.Little)

@@ -9,8 +9,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/blockcopy"
 )
 
-// Write copies p into the memory of what is to be sent, waiting for room in it. What it has taken is sent
-// even if it fails then.
+// Write copies p into the write buffer, waiting for room in it. The octets that it has taken are sent
+// even if it then fails.
 func (c *Conn) Write(p []byte) (total int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -22,7 +22,7 @@ func (c *Conn) Write(p []byte) (total int, err error) {
 		return 0, c.opError("write", c.writeError())
 	}
 	if len(p) > copyLocked {
-		c.look() // what has left the QP is room
+		c.look() // completed messages free room
 	}
 	for {
 		off, n, err := c.writable()
@@ -47,7 +47,7 @@ func (c *Conn) Write(p []byte) (total int, err error) {
 	}
 }
 
-// ReadFrom sends all that r has, reading it into the memory of what is to be sent. Other writers wait
+// ReadFrom sends everything that it reads from r, which reads directly into the write buffer. Other writers wait
 // until it is done, or until their deadline.
 func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 	c.mu.Lock()
@@ -71,7 +71,7 @@ func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 			return total, c.opError("write", err)
 		}
 		total += int64(n)
-		if err == io.EOF { //nolint:errorlint // an error that wraps it tells that octets are missing
+		if err == io.EOF { //nolint:errorlint // an error that wraps it means that octets are missing
 			return total, nil
 		}
 		if err != nil {
@@ -80,8 +80,8 @@ func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 	}
 }
 
-// CloseWrite tells the peer that nothing more will come, behind what was written. It does not wait. Read
-// goes on until the peer has ended its stream, too.
+// CloseWrite tells the peer, behind what was written, that nothing more will come. It does not wait. Read
+// works until the peer has ended its stream, too.
 func (c *Conn) CloseWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *Conn) writable() (off, n int, err error) {
 	}
 }
 
-// writeError is why nothing can be written. mu is held.
+// writeError returns the reason why nothing can be written, or nil. mu is held.
 func (c *Conn) writeError() error {
 	switch {
 	case c.closed:
@@ -125,7 +125,7 @@ func (c *Conn) writeError() error {
 	return nil
 }
 
-// queue says that n octets are to be sent, unless nothing can be any more. mu is held.
+// queue queues n octets to be sent, unless nothing can be sent any more. mu is held.
 func (c *Conn) queue(n int) error {
 	if err := c.writeError(); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// The attributes that no convention has.
+// The attributes that no convention defines.
 const (
 	keyPath     = attribute.Key("iwarp.path")          // QPStats.Path
 	keyPeer     = attribute.Key("iwarp.peer.identity") // Peer.ID in hexadecimal
@@ -31,7 +31,7 @@ const (
 	keyReason = attribute.Key("iwarp.rma.reason") // OpError.Reason
 )
 
-// target are the attributes of what Dial was asked for.
+// target returns the attributes of the target of Dial.
 func target(network, addr string) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{transport(network)}
 	host, port := split(addr)
@@ -42,7 +42,7 @@ func target(network, addr string) []attribute.KeyValue {
 	return attrs
 }
 
-// ends are the attributes of the two ends of a connection, of which either may be nil.
+// ends returns the attributes of the two ends of a connection, of which either may be nil.
 func ends(local, remote net.Addr) []attribute.KeyValue {
 	var attrs []attribute.KeyValue
 	if remote != nil {
@@ -62,7 +62,7 @@ func ends(local, remote net.Addr) []attribute.KeyValue {
 	return attrs
 }
 
-// established are the attributes of a QP that was set up.
+// established returns the attributes of a QP that was set up.
 func established(qp *iwarp.QP) []attribute.KeyValue {
 	attrs := append(ends(qp.LocalAddr(), qp.RemoteAddr()), keyPath.String(qp.Stats().Path))
 	if peer, known := qp.Peer(); known {
@@ -71,16 +71,16 @@ func established(qp *iwarp.QP) []attribute.KeyValue {
 	return attrs
 }
 
-// transport is network.transport, which has no IPv4 and IPv6.
+// transport returns network.transport, which does not distinguish IPv4 and IPv6.
 func transport(network string) attribute.KeyValue {
 	return semconv.NetworkTransportKey.String(valid(strings.TrimRight(network, "46")))
 }
 
-// valid is a text as UTF-8, which an exporter requires of all that it sends: else a span, and those that go with it, are lost.
-// The name of a socket of Unix, for example, which the peer chooses, and that of a file need not be.
+// valid returns a text as UTF-8, which an exporter requires of everything that it sends: otherwise it loses the span, and the spans
+// sent with it. The names of files, and of Unix sockets, which the peer chooses, need not be UTF-8.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// split takes an address apart. One without a numeric port is a host, and the port 0.
+// split splits an address. An address without a numeric port is a host with port 0.
 func split(addr string) (host string, port int) {
 	addr = valid(addr)
 	host, service, err := net.SplitHostPort(addr)
@@ -94,5 +94,5 @@ func split(addr string) (host string, port int) {
 	return host, int(n)
 }
 
-// label is a text of the library as a part of a name: in lower case, words joined by underscores. It is that of the metrics.
+// label returns a text of the library as a part of a name: in lower case, words joined by underscores, as in package metrics.
 func label(text string) string { return strings.ReplaceAll(strings.ToLower(text), " ", "_") }

@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestAddressesAreUTF8, also that of a socket of Unix, which its owner calls as it likes: an exporter sends nothing of the spans that
-// are exported with one that is not.
+// TestAddressesAreUTF8, even that of a Unix socket, whose owner may choose any name: an exporter sends none of the spans that
+// are exported with one that is not UTF-8.
 func TestAddressesAreUTF8(t *testing.T) {
 	r, server, client := record(t), newSide(t, 0), newSide(t, 0)
 	dir := t.TempDir()

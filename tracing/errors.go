@@ -35,7 +35,7 @@ func fail(span trace.Span, err error) {
 	}
 }
 
-// classes are the values of error.type. The first that knows an error counts.
+// classes are the values of error.type. The first one that matches an error applies.
 var classes = []struct {
 	name string
 	is   func(err error) bool
@@ -64,7 +64,7 @@ var classes = []struct {
 	{"connection", func(err error) bool { return has[net.Error](err) || setup.NoConnection(err) }},
 }
 
-// classOf is error.type.
+// classOf returns the attribute error.type.
 func classOf(err error) attribute.KeyValue {
 	if op, ok := errors.AsType[*rma.OpError](err); ok {
 		return semconv.ErrorTypeKey.String(label(op.Outcome.String()))

@@ -78,7 +78,7 @@ func TestNumbersOfErrors(t *testing.T) {
 	}
 }
 
-// TestTextOfAStatusIsUTF8, which an exporter requires of all that it sends.
+// TestTextOfAStatusIsUTF8, which an exporter requires of everything that it sends.
 func TestTextOfAStatusIsUTF8(t *testing.T) {
 	r := record(t)
 	_, span := r.start(t.Context(), "test", trace.SpanKindInternal)

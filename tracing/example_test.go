@@ -16,7 +16,7 @@ import (
 
 // A set-up and an operation, in the trace of the caller.
 func Example() {
-	exporter := tracetest.NewInMemoryExporter() // a program has one of OTLP, and otel.GetTracerProvider
+	exporter := tracetest.NewInMemoryExporter() // a program uses an OTLP exporter, and otel.GetTracerProvider
 	provider := sdk.NewTracerProvider(sdk.WithSyncer(exporter))
 	t := tracing.New(provider)
 

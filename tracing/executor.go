@@ -8,8 +8,8 @@ import (
 	"github.com/goiwarp/iwarp/rma"
 )
 
-// An Executor is an rma.Executor whose transfers make a span each, however many operations they are split into. There is none for
-// a Handle that is nil.
+// An Executor is an rma.Executor that makes one span for each transfer, however many operations it is split into. There is no span
+// for a nil Handle.
 type Executor struct {
 	*rma.Executor
 

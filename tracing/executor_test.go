@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/rma"
 )
 
-// TestTransfersOfAnExecutorAreSpans, one each, with the outcome of one that fails.
+// TestTransfersOfAnExecutorAreSpans, one each; the span of a failed transfer has its outcome.
 func TestTransfersOfAnExecutorAreSpans(t *testing.T) {
 	r, here, there := record(t), newSide(t, 0), newSide(t, 0)
 	server := rma.NewServer(&rma.ServerConfig{PD: there.pd, Insecure: true, PullTimeout: 10 * time.Second})

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A recorder has a Tracer, and the spans that it has made.
+// A recorder holds a Tracer, and the spans that it has made.
 type recorder struct {
 	*Tracer
 	provider *sdk.TracerProvider
@@ -53,7 +53,7 @@ func (r *recorder) within(t testing.TB) (ctx context.Context, caller trace.Span)
 	return r.provider.Tracer("test").Start(timely(t), "caller")
 }
 
-// timely is a context that bounds a test.
+// timely returns a context that bounds a test.
 func timely(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -61,7 +61,7 @@ func timely(t testing.TB) context.Context {
 	return ctx
 }
 
-// attributesOf are those of a span, by name.
+// attributesOf returns the attributes of a span, by name.
 func attributesOf(s *tracetest.SpanStub) map[string]any {
 	m := make(map[string]any)
 	for _, a := range s.Attributes {
@@ -70,7 +70,7 @@ func attributesOf(s *tracetest.SpanStub) map[string]any {
 	return m
 }
 
-// namesOf are the names of spans.
+// namesOf returns the names of spans.
 func namesOf(spans tracetest.SpanStubs) (names []string) {
 	for i := range spans {
 		names = append(names, spans[i].Name)

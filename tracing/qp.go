@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A QP is an established iwarp.QP whose methods that take a context make a span. All others are those of the iwarp.QP.
+// A QP is an established iwarp.QP. Its methods that take a context make a span each; all others are those of the iwarp.QP.
 type QP struct {
 	*iwarp.QP
 
@@ -23,12 +23,12 @@ func (t *Tracer) QP(qp *iwarp.QP) *QP {
 	return &QP{QP: qp, tracer: t, attrs: ends(qp.LocalAddr(), qp.RemoteAddr())}
 }
 
-// traced runs an operation in a span. octets is the payload that it moves, negative: unknown.
+// traced runs an operation in a span. octets is the payload that it moves; it is negative if unknown.
 func (q *QP) traced(ctx context.Context, name string, octets int64, run func(ctx context.Context) error) error {
 	return q.spanned(ctx, name, trace.SpanKindClient, octets, func(ctx context.Context, _ trace.Span) error { return run(ctx) })
 }
 
-// local runs an operation in a span that the peer takes no part in.
+// local is like traced, for an operation in which the peer takes no part.
 func (q *QP) local(ctx context.Context, name string, run func(ctx context.Context) error) error {
 	return q.spanned(ctx, name, trace.SpanKindInternal, -1, func(ctx context.Context, _ trace.Span) error { return run(ctx) })
 }
@@ -43,7 +43,7 @@ func (q *QP) spanned(ctx context.Context, name string, kind trace.SpanKind, octe
 	return err
 }
 
-// sizeOf is the sum of the lengths.
+// sizeOf returns the sum of the lengths.
 func sizeOf(sges []iwarp.SGE) (n int64) {
 	for i := range sges {
 		n += int64(sges[i].Len)

@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestEachMethodWithAContextHasASpan: none is that of the embedded QP.
+// TestEachMethodWithAContextHasASpan: no such method is promoted from the embedded QP.
 func TestEachMethodWithAContextHasASpan(t *testing.T) {
 	plain, traced := reflect.TypeFor[*iwarp.QP](), reflect.TypeFor[*QP]()
 	n := 0
@@ -32,7 +32,7 @@ func TestEachMethodWithAContextHasASpan(t *testing.T) {
 
 const everyRight = stag.LocalWrite | stag.RemoteRead | stag.RemoteWrite | stag.RemoteAtomic
 
-// TestOperationsAreSpans, with the size of what they move, and the connection.
+// TestOperationsAreSpans, with the number of octets that they move, and the connection.
 func TestOperationsAreSpans(t *testing.T) {
 	client, server := newSide(t, everyRight|stag.MWBind), newSide(t, everyRight)
 	r := record(t)

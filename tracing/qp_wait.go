@@ -9,13 +9,13 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// Recv is iwarp.QP.Recv. The octets of its span are those of the message.
+// Recv is iwarp.QP.Recv. The span has the length of the message as its octets.
 func (q *QP) Recv(ctx context.Context, into iwarp.SGE) (n int, err error) {
 	wc, err := q.RecvWC(ctx, into)
 	return int(wc.Len), err
 }
 
-// RecvWC is iwarp.QP.RecvWC. The octets of its span are those of the message.
+// RecvWC is iwarp.QP.RecvWC. The span has the length of the message as its octets.
 func (q *QP) RecvWC(ctx context.Context, into ...iwarp.SGE) (wc iwarp.WC, err error) {
 	err = q.spanned(ctx, "receive", trace.SpanKindClient, -1, func(ctx context.Context, span trace.Span) (err error) {
 		if wc, err = q.QP.RecvWC(ctx, into...); err == nil {
@@ -54,12 +54,12 @@ func (q *QP) LocalInvalidate(ctx context.Context, s stag.STag) error {
 	return q.local(ctx, "local_invalidate", func(ctx context.Context) error { return q.QP.LocalInvalidate(ctx, s) })
 }
 
-// Commit is iwarp.QP.Commit. The octets of its span are those of the regions.
+// Commit is iwarp.QP.Commit. The span has the total length of the regions as its octets.
 func (q *QP) Commit(ctx context.Context, regions ...iwarp.RemoteBuffer) error {
 	return q.traced(ctx, "commit", sizeOfRegions(regions), func(ctx context.Context) error { return q.QP.Commit(ctx, regions...) })
 }
 
-// CommitThen is iwarp.QP.CommitThen. The octets of its span are those of the regions.
+// CommitThen is iwarp.QP.CommitThen. The span has the total length of the regions as its octets.
 func (q *QP) CommitThen(ctx context.Context, f iwarp.FollowOn, regions ...iwarp.RemoteBuffer) error {
 	return q.traced(ctx, "commit", sizeOfRegions(regions), func(ctx context.Context) error { return q.QP.CommitThen(ctx, f, regions...) })
 }

@@ -18,7 +18,7 @@ func (t *Tracer) Dial(ctx context.Context, r *iwarp.RNIC, network, addr string, 
 	})
 }
 
-// Client is iwarp.RNIC.Client of r, with spans as those of Dial. There is none for a connection that is nil.
+// Client is iwarp.RNIC.Client of r, with spans like those of Dial. There are no spans for a nil connection.
 func (t *Tracer) Client(ctx context.Context, r *iwarp.RNIC, c net.Conn, qc *iwarp.QPConfig) (*iwarp.QP, error) {
 	if setup.CheckConn("client", c) != nil {
 		return r.Client(ctx, c, qc)
@@ -28,7 +28,7 @@ func (t *Tracer) Client(ctx context.Context, r *iwarp.RNIC, c net.Conn, qc *iwar
 	})
 }
 
-// setUp runs the set-up of a connection that this side asks for, with stages that are traced.
+// setUp runs the set-up of a connection that this side requests, and traces its stages.
 func (t *Tracer) setUp(ctx context.Context, name string, attrs []attribute.KeyValue, qc *iwarp.QPConfig,
 	run func(ctx context.Context, qc *iwarp.QPConfig) (*iwarp.QP, error),
 ) (*iwarp.QP, error) {
@@ -52,19 +52,19 @@ func (t *Tracer) setUp(ctx context.Context, name string, attrs []attribute.KeyVa
 	return qp, err
 }
 
-// Stages returns an [iwarp.SetupTrace] that makes the spans of stages and calls that of the user, which may be nil. It is for
+// Stages returns an [iwarp.SetupTrace] that makes the spans of stages and calls the functions of user, which may be nil. It is for
 // set-ups that Dial of this package does not make, such as those of cm.DialMany, and for one set-up at a time: each target needs
-// its own. The parent of the spans is that of the context of the set-up.
+// its own. The parent of the spans is the span of the set-up's context.
 func (t *Tracer) Stages(user *iwarp.SetupTrace) *iwarp.SetupTrace {
 	s := &stages{tracer: t, user: user}
 	return &iwarp.SetupTrace{Enter: s.enter, Leave: s.leave}
 }
 
-// stages is one set-up. One goroutine uses it.
+// stages makes the spans of one set-up. One goroutine uses it.
 type stages struct {
 	tracer *Tracer
 	user   *iwarp.SetupTrace
-	at     iwarp.SetupStage // the last that was begun
+	at     iwarp.SetupStage // the last stage that was begun
 	span   trace.Span
 }
 

@@ -111,7 +111,7 @@ func TestSetUpThatFails(t *testing.T) {
 	}
 }
 
-// TestSetUpThatTLSRefuses is told from one that has lost its connection, on whichever side the handshake has failed.
+// TestSetUpThatTLSRefuses is distinguished from a lost connection, on whichever side the handshake has failed.
 func TestSetUpThatTLSRefuses(t *testing.T) {
 	cert, roots := selfsigned.New("iwarp.test")
 	for name, c := range map[string]struct{ theirs, ours *tls.Config }{
@@ -137,7 +137,7 @@ func TestSetUpThatTLSRefuses(t *testing.T) {
 	}
 }
 
-// TestSessionThatThePeerRefuses is no connection, as over TCP, where the listener closes that.
+// TestSessionThatThePeerRefuses counts as no connection, as over TCP if the listener closes the connection.
 func TestSessionThatThePeerRefuses(t *testing.T) {
 	r, client, server := record(t), newSide(t, 0), newSide(t, 0)
 	refuses := func(net.Addr) error { return errors.New("of the test") }

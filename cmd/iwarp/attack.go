@@ -19,7 +19,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// An attacking is what the flags of "iwarp attack" say.
+// An attacking holds the flags of "iwarp attack".
 type attacking struct {
 	addr, layers, own string
 	seed, first, n    uint64
@@ -31,13 +31,13 @@ type attacking struct {
 }
 
 const attackHelp = `Sends random attacks to a listener of yours: broken set-ups, FPDUs, segments and messages, replays, floods, slow octets,
-half-open connections and resets. It is for testing what you have written on this library, or on another stack of
-iWARP. The target may be left without memory, descriptors or time, and its peers with it.
+half-open connections and resets. It is for testing programs that you have written for this library, or for another iWARP
+stack. The target may be left without memory, descriptors or time, and its peers with it.
 
 It attacks loopback addresses only. Another one must be confirmed by --i-own with the very host that --addr names: attack
 nothing that is not yours.
 
-A conversation comes again from its layer, --seed and its number: --layer rdmap --seed 7 --first 1234 -n 1 holds one.
+A conversation can be repeated from its layer, --seed and its number: --layer rdmap --seed 7 --first 1234 -n 1 repeats one.
 The exit status is 0 if the target still takes connections afterwards, 1 if it does not, 2 after a wrong call, and 3
 if it took none. Over SCTP it is 0 if anything came back, and 3 if nothing did.`
 
@@ -63,14 +63,14 @@ func (a *attacking) flags(cmd *cobra.Command) {
 	fs.StringVar(&a.addr, "addr", "", "`HOST:PORT` of the target")
 	fs.StringVar(&a.layers, "layer", "tcp,mpa,fpdu,ddp,rdmap,commit", "`LAYERS` at which to attack: of tcp, mpa, fpdu, ddp, rdmap, commit, cm, rma, nvme; or sctp, over UDP")
 	fs.StringVar(&a.own, "i-own", "", "the `HOST` of --addr, which you confirm to be yours if it is not a loopback address")
-	fs.Uint64Var(&a.seed, "seed", 1, "of all random choices")
+	fs.Uint64Var(&a.seed, "seed", 1, "seed of all random choices")
 	fs.Uint64Var(&a.first, "first", 0, "number of the first conversation of each layer")
 	fs.Uint64VarP(&a.n, "count", "n", 0, "number of conversations; 0: until --for is over")
 	fs.DurationVar(&a.time, "for", 10*time.Second, "how long to attack at most")
 	fs.IntVar(&a.parts, "parts", 16, "number of attackers at a time")
-	fs.StringVar(&a.stag, "stag", "0", "`STAG` of a region that the attackers are told of; 0: none")
-	fs.StringVar(&a.to, "to", "0", "tagged `OFFSET` of its first octet")
-	fs.StringVar(&a.length, "len", "0", "its `LENGTH`")
+	fs.StringVar(&a.stag, "stag", "0", "`STAG` of a region that the attackers know; 0: none")
+	fs.StringVar(&a.to, "to", "0", "tagged `OFFSET` of the first octet of that region")
+	fs.StringVar(&a.length, "len", "0", "`LENGTH` of that region")
 	fs.BoolVar(&a.json, "json", false, "print JSON")
 	fs.StringVar(&a.nqn, "nqn", "", "`NAME` of a subsystem of NVMe")
 }
@@ -102,7 +102,7 @@ func (a *attacking) options(ctx context.Context) (drive.Options, error) {
 	return o, a.confirmed(ctx)
 }
 
-// confirmed refuses what is no address, and one that is not of this host and was not confirmed.
+// confirmed refuses an invalid address, and an address of another host that was not confirmed.
 func (a *attacking) confirmed(ctx context.Context) error {
 	host, port, err := net.SplitHostPort(a.addr)
 	if err != nil || host == "" {
@@ -129,7 +129,7 @@ func (a *attacking) confirmed(ctx context.Context) error {
 	return nil
 }
 
-// attacks attacks, prints what came of it, and looks whether the target is still there.
+// attacks attacks, prints the results, and checks whether the target still takes connections.
 func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) error {
 	if !a.json {
 		fmt.Fprintf(w, "attacking %s at %s, %d at a time, seed %d, from conversation %d on\n\n", a.addr, a.layers, a.parts, a.seed, a.first)
@@ -160,7 +160,7 @@ func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) e
 	case err != nil && t.Conversations == 0:
 		return err
 	case err != nil:
-		// Not %w: there was a target, and it is the attack that has ended it.
+		// Not %w, which would mean "no connection": there was a target, and the attack has ended it.
 		return fmt.Errorf("the target takes no connection any more: %s", err.Error())
 	}
 	if !a.json {
@@ -169,7 +169,7 @@ func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) e
 	return c.Close()
 }
 
-// taken tells whether the target took a connection. UDP refuses none: there it has answered, then.
+// taken reports whether the target took a connection. UDP refuses none: with UDP it must have answered.
 func taken(t drive.Count, overUDP bool) bool {
 	if overUDP {
 		return t.Got > 0
@@ -177,7 +177,7 @@ func taken(t drive.Count, overUDP bool) bool {
 	return t.Refused < t.Conversations
 }
 
-// print prints what came of the attack: as JSON an object with the counts of each layer.
+// print prints the results of the attack. As JSON they are an object with the counts of each layer.
 func (a *attacking) print(w io.Writer, tally *drive.Tally) error {
 	if a.json {
 		return json.NewEncoder(w).Encode(map[string]any{"addr": a.addr, "seed": a.seed, "first": a.first, "layers": tally.Layers})

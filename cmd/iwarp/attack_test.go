@@ -55,7 +55,7 @@ func TestAttack(t *testing.T) {
 	require.Contains(t, all[0]["layers"], "rdmap")
 }
 
-// TestAttackWithoutAConversation has no time for one: none was refused.
+// TestAttackWithoutAConversation: there is no time for one, and none was refused.
 func TestAttackWithoutAConversation(t *testing.T) {
 	var out, errs bytes.Buffer
 	require.Zero(t, iwarpMain(t, []string{"attack", "--addr", attacked(t), "--for", "1ns"}, &out, &errs), errs.String())
@@ -70,7 +70,7 @@ func (s stopper) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAttackInterrupted: it does not tell that the target still takes connections, nor that it has taken none.
+// TestAttackInterrupted: it reports neither that the target still takes connections, nor that it took none.
 func TestAttackInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	var errs bytes.Buffer
@@ -116,14 +116,14 @@ func TestAttackOnNothing(t *testing.T) {
 	var out, errs bytes.Buffer
 	require.Equal(t, cli.Unconnected, iwarpMain(t, []string{"attack", "--addr", addr, "-n", "3"}, &out, &errs))
 	require.Contains(t, errs.String(), "no connection")
-	for _, span := range []string{"100ms", "1ns"} { // some dials are under way at the end, or none has begun
+	for _, span := range []string{"100ms", "1ns"} { // some dials are in progress at the end, or none has begun
 		require.Equal(t, cli.Unconnected, iwarpMain(t, []string{"attack", "--addr", addr, "--for", span}, &out, &errs), errs.String())
 	}
 	require.Zero(t, iwarpMain(t, []string{"attack", "-h"}, &out, &errs))
 	require.Contains(t, out.String(), "attack\nnothing that is not yours")
 }
 
-// TestAttackOverUDP: UDP refuses no packet, so that only an answer tells of a target.
+// TestAttackOverUDP: UDP refuses no packet, so only an answer proves that there is a target.
 func TestAttackOverUDP(t *testing.T) {
 	c, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)

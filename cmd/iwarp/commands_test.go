@@ -87,7 +87,7 @@ func TestPerf(t *testing.T) {
 	require.Equal(t, "write_4K", objects(t, out)[0]["case"])
 }
 
-// TestPerfServer says where it listens, as JSON if it is to.
+// TestPerfServer: it prints where it listens, as JSON if it is told to.
 func TestPerfServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()

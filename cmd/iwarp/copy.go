@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/filecopy/transfer"
 )
 
-// A copying is what the flags of the commands say that copy files.
+// A copying holds the flags of the commands that copy files.
 type copying struct {
 	transfer.Link
 	addr, trace string
@@ -24,12 +24,12 @@ type copying struct {
 	json, quiet bool
 }
 
-// linkFlags are those of both sides.
+// linkFlags defines the flags of both sides.
 func (c *copying) linkFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&c.Network, "network", "tcp", "tcp, or DDP over SCTP: sctp, the kernel's, or sctp+udp, in user space")
+	fs.StringVar(&c.Network, "network", "tcp", "tcp, or, for DDP over SCTP, sctp (the kernel's) or sctp+udp (in user space)")
 	fs.BoolVar(&c.NoCRC, "nocrc", false, "waive the CRC32c of MPA, which is used if either side wants it")
-	fs.Var((*percent)(&c.Loss), "loss", "throw away so many `percent` of what is sent over sctp+udp")
+	fs.Var((*percent)(&c.Loss), "loss", "drop this `percent`age of what is sent over sctp+udp")
 	fs.BoolVar(&c.json, "json", false, "print JSON")
 }
 
@@ -38,7 +38,7 @@ type percent float64
 
 func (p *percent) String() string { return strconv.FormatFloat(float64(*p), 'g', -1, 64) }
 
-// Type is for the help.
+// Type returns the type that the help shows.
 func (p *percent) Type() string { return "percent" }
 
 func (p *percent) Set(s string) error {
@@ -50,7 +50,7 @@ func (p *percent) Set(s string) error {
 	return nil
 }
 
-// clientFlags are those of a client.
+// clientFlags defines the flags of a client.
 func (c *copying) clientFlags(cmd *cobra.Command) {
 	c.linkFlags(cmd)
 	fs := cmd.Flags()
@@ -58,12 +58,12 @@ func (c *copying) clientFlags(cmd *cobra.Command) {
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "print nothing, and show no progress")
 }
 
-// addrFlag says where the server is.
+// addrFlag defines the flag of the server's address.
 func (c *copying) addrFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.addr, "addr", transfer.DefaultAddr, "`ADDRESS` of the server, host:port")
 }
 
-// streams are those of a client. One that is quiet prints nothing but JSON.
+// streams returns the streams of a client. With --quiet it prints nothing but JSON.
 func (c *copying) streams(cmd *cobra.Command) cli.Streams {
 	s := cli.StreamsOf(cmd)
 	if c.quiet {
@@ -131,7 +131,7 @@ func (c *copying) transfer(cmd *cobra.Command, local string, do func(context.Con
 	if err != nil {
 		return err
 	}
-	defer cl.Close() //nolint:errcheck // it may be closed already, or something has failed before
+	defer cl.Close() //nolint:errcheck // it may be closed already, or an earlier error counts
 	r, err := do(cmd.Context(), cl)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (c *copying) transfer(cmd *cobra.Command, local string, do func(context.Con
 	return cl.Close()
 }
 
-// check refuses what cannot be, and flags that would do nothing.
+// check refuses impossible combinations, and flags that would do nothing.
 func (c *copying) check() error {
 	if err := c.Check(c.trace != ""); err != nil {
 		return cli.UsageError(err.Error())
@@ -155,7 +155,7 @@ func (c *copying) check() error {
 	return nil
 }
 
-// openTrace checks the flags, and opens the file of the trace, if there is to be one. Copied is as in transfer.OpenTrace.
+// openTrace checks the flags, and opens the trace file, if there is to be one. copied is as in transfer.OpenTrace.
 func (c *copying) openTrace(copied string) (io.WriteCloser, error) {
 	if err := c.check(); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ func demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "demo", Short: "copy a file between two processes by RDMA, there and back", Args: cli.NoArgs,
 		Long: `Starts a server in a second process, makes a file, copies it there by RDMA Writes, deletes it, and copies it back by RDMA
-Reads. It fails unless the SHA-256 sums are the same, and the counters of both processes tell that each octet went by
+Reads. It fails unless the SHA-256 sums are the same, and the counters of both processes show that each octet went by
 RDMA.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			trace, err := c.openTrace("")

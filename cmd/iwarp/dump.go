@@ -18,7 +18,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/dump"
 )
 
-// dumping are the flags of iwarp dump.
+// dumping holds the flags of iwarp dump.
 type dumping struct {
 	json, follow bool
 	protocols    []string
@@ -28,19 +28,19 @@ func dumpCommand() *cobra.Command {
 	c := &dumping{}
 	cmd := &cobra.Command{
 		Use: "dump FILE", Short: "decode a packet capture: a line for each FPDU", Args: cli.Args(1, 1),
-		Long: `Decodes MPA, DDP and RDMAP over TCP, and DDP over SCTP, of a capture in the format pcap or pcapng: that of tcpdump, of
-Wireshark, or of QPConfig.Trace. FILE - is the standard input. One line for each FPDU and each frame of set-up; what is
+		Long: `Decodes MPA, DDP and RDMAP over TCP, and DDP over SCTP, in a pcap or pcapng capture by tcpdump, Wireshark or
+QPConfig.Trace. FILE - is the standard input. Prints one line for each FPDU and each frame of set-up; what is
 wrong with it comes last, behind a !, with the section of the RFC.
 
-What the private data and the ports of a connection tell is decoded too: set-up of package cm, Commit, rma, rsocket, NVMe
-and RPC over RDMA. --protocol names the protocol of another port.`,
+Protocols that the private data or the ports of a connection identify are decoded, too: set-up of package cm, Commit, rma,
+rsocket, NVMe and RPC over RDMA. --protocol names the protocol of another port.`,
 		Example: `  iwarp dump trace.pcap
   iwarp dump --follow trace.pcap                   while QPConfig.Trace writes it
   tcpdump -i eth0 -U -w - port 7471 | iwarp dump -`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON, one object on each line")
-	cmd.Flags().BoolVar(&c.follow, "follow", false, "go on at the end of the file, as it grows; a pipe ends with its writer")
+	cmd.Flags().BoolVar(&c.follow, "follow", false, "at the end of the file, wait for it to grow; a pipe ends with its writer")
 	cmd.Flags().StringSliceVar(&c.protocols, "protocol", nil, "`PORT=NAME`: the protocol above RDMAP at a port of the responder; "+strings.Join(dump.Protocols(), ", "))
 	return cmd
 }
@@ -67,7 +67,7 @@ func (c *dumping) run(cmd *cobra.Command, name string) error {
 	go func() { done <- c.decode(in, streams.Out, cfg) }() // a Read of a pipe does not end with the context
 	select {
 	case err := <-done:
-		if cmd.Context().Err() != nil { // the end of a file that is followed is that of the context
+		if cmd.Context().Err() != nil { // only the end of the context ends a file that is followed
 			return cmd.Context().Err()
 		}
 		return err
@@ -76,7 +76,7 @@ func (c *dumping) run(cmd *cobra.Command, name string) error {
 	}
 }
 
-// decode prints what is decoded. Before it waits for more of the capture, everything is out.
+// decode prints what is decoded. Before it waits for more of the capture, it flushes the output.
 func (c *dumping) decode(in io.Reader, to io.Writer, cfg dump.Config) error {
 	out := bufio.NewWriter(to)
 	var printer dump.Printer
@@ -98,9 +98,9 @@ func (c *dumping) decode(in io.Reader, to io.Writer, cfg dump.Config) error {
 		return nil
 	})
 	if flushErr := out.Flush(); flushErr != nil {
-		return flushErr // also that of a flush before a read, which looks like an error of the capture
+		return flushErr // it may come from a flush before a read, and then looks like an error of the capture
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // of a file, and not of a connection
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // the end of a file, not of a connection
 		return fmt.Errorf("%s: the capture is cut short", err.Error())
 	}
 	return err
@@ -134,7 +134,7 @@ func (f *flushing) Read(p []byte) (int, error) {
 	return f.r.Read(p)
 }
 
-// grows reports whether more may come behind the end: nothing does behind that of a pipe.
+// grows reports whether in may grow after its end. A pipe does not.
 func grows(in io.Reader) bool {
 	file, ok := in.(*os.File)
 	if !ok {
@@ -144,7 +144,7 @@ func grows(in io.Reader) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// A growing waits at the end of a file for more.
+// A growing is a reader that waits for more at the end of a file.
 type growing struct {
 	ctx context.Context
 	r   io.Reader

@@ -34,7 +34,7 @@ func TestDump(t *testing.T) {
 	require.Contains(t, succeeds(t, "dump", "--protocol", "7174=rsocket", captures+"rping.pcap"), "Send QN 0")
 }
 
-// TestDumpOfWhatIsNone: one line that names packet and octet.
+// TestDumpOfWhatIsNone: a file that is no capture gets one line that names packet and octet.
 func TestDumpOfWhatIsNone(t *testing.T) {
 	dir := t.TempDir()
 	whole, err := os.ReadFile(captures + "rping.pcap")
@@ -63,7 +63,7 @@ func TestDumpIntoNothing(t *testing.T) {
 	require.Equal(t, "iwarp dump: no space left on device\n", errs.String())
 }
 
-// A watch is what a command prints, until a text is in it.
+// A watch collects what a command prints, and can wait for a text in it.
 type watch struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -86,7 +86,7 @@ func (w *watch) waitFor(t *testing.T, text string) {
 	require.Eventually(t, func() bool { return strings.Contains(w.String(), text) }, 20*time.Second, time.Millisecond, text)
 }
 
-// TestDumpOfALiveConnection: the frames are printed while the connection is there, from a pipe and from a file that
+// TestDumpOfALiveConnection: the frames are printed while the connection lives, from a pipe and from a file that
 // grows.
 func TestDumpOfALiveConnection(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
@@ -123,7 +123,7 @@ func TestDumpOfALiveConnection(t *testing.T) {
 	}
 }
 
-// TestFollowedPipeEndsWithItsWriter: nothing can come behind its end, so that a wait for more would be one for Ctrl-C.
+// TestFollowedPipeEndsWithItsWriter: nothing can come behind its end, so a wait for more would last until Ctrl-C.
 func TestFollowedPipeEndsWithItsWriter(t *testing.T) {
 	capture, err := os.ReadFile(captures + "rping.pcap")
 	require.NoError(t, err)

@@ -15,9 +15,9 @@ import (
 func infoCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "info", Short: "tell what this machine has, what is missing, and how to get it", Args: cli.NoArgs,
-		Long: `Tells what of this machine matters to the library: its limits, how fast the processor computes digests, and which
-transports there are. Below what is missing stands how to get it.`,
+		Use: "info", Short: "show what this machine supports, what is missing, and how to get it", Args: cli.NoArgs,
+		Long: `Shows what matters to the library on this machine: its limits, how fast the processor computes digests, and the
+available transports. A line below each missing one says how to get it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			facts := machine.Facts(cmd.Context())
 			if asJSON {

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
-// TestInterruptedMeasurement: what comes of the process that is killed with the command is no failure of a peer.
+// TestInterruptedMeasurement: the end of the process that is killed with the command is no failure of a peer.
 func TestInterruptedMeasurement(t *testing.T) {
 	beIwarp(t)
 	t.Setenv("TERM", "xterm-256color") // progress is for terminals

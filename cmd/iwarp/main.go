@@ -1,9 +1,9 @@
-// Command iwarp is the tool of the library: it tries RDMA out, copies files, finds faults, measures, and attacks.
+// Command iwarp is the tool of the library: it demonstrates RDMA, copies files, finds faults, measures, and attacks.
 //
 //	go run github.com/goiwarp/iwarp/cmd/iwarp@latest demo
 //
-// iwarp help lists the commands, and iwarp help COMMAND describes one. Each command is a file of this package, which
-// commands (root.go) lists; what they have in common is package internal/cli.
+// iwarp help lists the commands, and iwarp help COMMAND describes one. Each command is a file of this package, and
+// commands (root.go) lists them; package internal/cli contains what they share.
 package main
 
 import (

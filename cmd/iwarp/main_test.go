@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
-// childEnv makes the test binary be iwarp itself: demo and perf start their own executable.
+// childEnv makes the test binary run as iwarp itself: demo and perf start their own executable.
 const childEnv = "IWARP_TEST_BE_IWARP"
 
 func TestMain(m *testing.M) {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beIwarp makes children of the test be iwarp. A race detector that has found nothing would let them sleep for a second.
+// beIwarp makes children of the test run as iwarp. A race detector that has found nothing would make them sleep for a second.
 func beIwarp(t *testing.T) {
 	t.Setenv(childEnv, "1")
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
@@ -37,7 +37,7 @@ func iwarpMain(t *testing.T, args []string, out, errs io.Writer) int {
 	return cli.Main(t.Context(), rootCommand(), args, cli.Streams{Out: out, Err: errs})
 }
 
-// objects are the JSON values of an output that has nothing else.
+// objects returns the JSON values of an output that contains nothing else.
 func objects(t *testing.T, out string) (all []map[string]any) {
 	t.Helper()
 	for d := json.NewDecoder(strings.NewReader(out)); ; {
@@ -67,7 +67,7 @@ func TestWrongCalls(t *testing.T) {
 		{"ping a b", `iwarp ping: unexpected argument "b"; usage: iwarp ping [HOST[:PORT]] [flags]`},
 		{"ping 192.0.2.1:70000", `iwarp ping: "70000" of 192.0.2.1:70000 is no port: want 0 to 65535`},
 		{"ping 192.0.2.1:7174 -p 7174", `iwarp ping: 192.0.2.1:7174 has a port already: leave -p out`},
-		{"ping -s -a", "iwarp ping: -a, --addr needs a value: ADDRESS of the server; of a server: where it listens (default: everywhere)"},
+		{"ping -s -a", "iwarp ping: -a, --addr needs a value: ADDRESS of the server; with -s: where it listens (default: everywhere)"},
 		{"ping -x", "iwarp ping: unknown flag -x: iwarp ping --help lists the flags"},
 		{"ping -trace f -s", "iwarp ping: -trace is written --trace"},
 		{"ping -network=tcp -s", "iwarp ping: -network is written --network"},
@@ -137,7 +137,7 @@ func TestNoCommand(t *testing.T) {
 	require.True(t, strings.HasSuffix(errs.String(), "\niwarp: a command is missing\n"))
 }
 
-// TestHelp: each command is in the help of what is above it, and has one of its own, on the standard output.
+// TestHelp: each command is in the help of its parent, and has a help of its own, on the standard output.
 func TestHelp(t *testing.T) {
 	for _, c := range []struct {
 		args string

@@ -20,11 +20,11 @@ const (
 	defaultSize = 64
 	// maxSize is rping's RPING_BUFSIZE, less one.
 	maxSize = 64<<10 - 1
-	// defaultInterval is that of pings without number.
+	// defaultInterval is the interval of pings if their number is not given.
 	defaultInterval = time.Second
 )
 
-// A pinger holds what the flags said and the RNIC that all connections share. The
+// A pinger holds the flags and the RNIC that all connections share. The
 // flags of one letter mean what they mean to rping.
 type pinger struct {
 	server, client, persistent bool
@@ -79,22 +79,22 @@ func (p *pinger) flags(cmd *cobra.Command) {
 	fs.SortFlags = false
 	fs.BoolVarP(&p.server, "server", "s", false, "be the server")
 	fs.BoolVarP(&p.client, "client", "c", false, "be the client")
-	fs.StringVarP(&p.addr, "addr", "a", "", "`ADDRESS` of the server; of a server: where it listens (default: everywhere)")
-	fs.IntVarP(&p.port, "port", "p", defaultPort, "port of TCP or SCTP; of sctp+udp: of UDP")
+	fs.StringVarP(&p.addr, "addr", "a", "", "`ADDRESS` of the server; with -s: where it listens (default: everywhere)")
+	fs.IntVarP(&p.port, "port", "p", defaultPort, "port of TCP or SCTP; with sctp+udp: of UDP")
 	fs.IntVarP(&p.count, "count", "C", 0, "number of pings; 0: until Ctrl-C; a server ends with its client in any case")
-	fs.IntVarP(&p.size, "size", "S", defaultSize, "octets of a ping; of a server: the most that it takes")
+	fs.IntVarP(&p.size, "size", "S", defaultSize, "octets of a ping; with -s: the most that the server takes")
 	fs.BoolVarP(&p.validate, "validate", "V", false, "compare what comes back with what was sent")
 	fs.BoolVarP(&p.verbose, "verbose", "v", false, "print the data, as rping does")
 	fs.BoolVarP(&p.persistent, "persistent", "P", false, "server: serve any number of clients, also at the same time")
 	fs.BoolVarP(&p.debug, "debug", "d", false, "log what happens")
-	fs.BoolVarP(&p.quiet, "quiet", "q", false, "print the summary alone")
+	fs.BoolVarP(&p.quiet, "quiet", "q", false, "print only the summary")
 	fs.DurationVar(&p.interval, "interval", 0, "time from one ping to the next (default: 1s without -C)")
 	fs.BoolVar(&p.json, "json", false, "print one JSON object a line")
-	fs.StringVar(&p.network, "network", "tcp", "tcp, or DDP over SCTP, which rping does not know: sctp, the kernel's, or sctp+udp, in user space")
+	fs.StringVar(&p.network, "network", "tcp", "tcp, or, for DDP over SCTP, which rping does not support, sctp (the kernel's) or sctp+udp (in user space)")
 	fs.StringVar(&p.trace, "trace", "", "write a pcap of the connection to `FILE`; not with -P")
 }
 
-// check completes what the flags say, and refuses what makes no sense.
+// check completes the flags, and refuses combinations that make no sense.
 func (p *pinger) check(args []string, intervalGiven, portGiven bool) error {
 	if len(args) > 0 {
 		if p.server || p.addr != "" {
@@ -119,12 +119,12 @@ func (p *pinger) check(args []string, intervalGiven, portGiven bool) error {
 	return p.checkValues()
 }
 
-// splitPort takes the port off an address that has one.
+// splitPort removes the port from an address that has one.
 func (p *pinger) splitPort(portGiven bool) error {
 	host, port, err := net.SplitHostPort(p.addr)
 	if err != nil { // it has none: -p, or the default, is the port
 		if n := len(p.addr) - 1; n > 1 && p.addr[0] == '[' && p.addr[n] == ']' {
-			p.addr = p.addr[1:n] // as an address of IPv6 is written in front of a port
+			p.addr = p.addr[1:n] // an IPv6 address, written as in front of a port
 		}
 		return nil
 	}

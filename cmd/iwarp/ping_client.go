@@ -8,8 +8,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// ping is the client: for every ping it shows the server a source to read, waits,
-// shows it a sink to write to, and waits again.
+// ping runs the client: for every ping it names a source that the server is to read, waits,
+// names a sink to which the server is to write, and waits again.
 func (p *pinger) ping(ctx context.Context) (err error) {
 	trace, closeTrace, err := p.openTrace()
 	if err != nil {
@@ -44,7 +44,7 @@ func (p *pinger) ping(ctx context.Context) (err error) {
 	return fmt.Errorf("ping %d: %w", n, err)
 }
 
-// setupTime bounds the set-up of a connection: a peer that is no iWARP may accept TCP, and say nothing.
+// setupTime bounds the set-up of a connection: a peer that does not use iWARP may accept TCP, and send nothing.
 const setupTime = 30 * time.Second
 
 func (p *pinger) dial(ctx context.Context, qc *iwarp.QPConfig) (*iwarp.QP, error) {
@@ -58,7 +58,7 @@ func (p *pinger) pings(ctx context.Context, e *pingEnd, r *pingReport) (n int, e
 	for ; p.count == 0 || n < p.count; n++ {
 		if n > 0 {
 			if pause(ctx, p.interval) != nil {
-				return n, nil // interrupted, which is how it ends; nothing is under way
+				return n, nil // interrupted, which is how it ends; no ping is in progress
 			}
 		}
 		began := time.Now()

@@ -14,14 +14,14 @@ type pingEnd struct {
 	qp     *iwarp.QP
 	buf    []byte // the data of a ping
 	mr     *iwarp.MR
-	msg    []byte // one message out, then as many in as can be under way
+	msg    []byte // one message to send, then as many to receive as can be outstanding
 	msgs   *iwarp.MR
 	source []byte // client only: what the server reads
 	srcMR  *iwarp.MR
 }
 
-// inbound is how many messages of the peer find a receive: the protocol has one
-// under way, and a second covers the repost.
+// inbound is how many receives are posted for messages of the peer: the protocol has one
+// message outstanding, and a second receive covers the repost.
 const inbound = 2
 
 // newEnd registers the memory of one connection. withSource is for the client.
@@ -45,11 +45,11 @@ func (p *pinger) newEnd(withSource bool) (e *pingEnd, err error) {
 	return e, err
 }
 
-// release gives the memory back. The QP must have ended.
+// release releases the memory. The QP must have ended.
 func (e *pingEnd) release() {
 	for _, mr := range []*iwarp.MR{e.mr, e.msgs, e.srcMR} {
 		if mr != nil {
-			_ = mr.Close() // fails only for one that is closed already
+			_ = mr.Close() // fails only if it is closed already
 		}
 	}
 }

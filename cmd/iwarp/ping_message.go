@@ -11,9 +11,9 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// infoLen is the length of rping's one message, struct rping_rdma_info: a buffer that
+// infoLen is the length of rping's only message, struct rping_rdma_info: a buffer that
 // the server is to read from or to write to. The server's own messages have the same
-// length, and what they say does not count: "go ahead".
+// length, and mean "go ahead", whatever they contain.
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -42,13 +42,13 @@ func parseInfo(b []byte) iwarp.RemoteBuffer {
 	}
 }
 
-// minSize leaves room for the greeting of the last ping that an int can count.
+// minSize leaves room for the longest greeting, that of ping math.MaxInt32.
 var minSize = len(greeting(math.MaxInt32)) + 1
 
 func greeting(n int) string { return "rdma-ping-" + strconv.Itoa(n) + ": " }
 
 // fillPing writes ping number n as rping does: a greeting, then the characters from
-// 'A' to 'z' in a circle, begun one further with every ping, and a NUL.
+// 'A' to 'z' repeatedly, starting one character later with every ping, and a NUL.
 func fillPing(b []byte, n int) {
 	const first, last = 'A', 'z'
 	c := byte(first + n%(last-first+1))
@@ -61,8 +61,8 @@ func fillPing(b []byte, n int) {
 	b[len(b)-1] = 0
 }
 
-// text is the data of a ping as rping prints it: up to the NUL. They are the peer's, and a terminal is to obey none of them: of
-// what is no printable character of ASCII, which fillPing writes alone, there is a question mark.
+// text returns the data of a ping as rping prints it: up to the NUL. The data come from the peer and must not control the terminal:
+// everything except printable ASCII, the only characters that fillPing writes, becomes a question mark.
 func text(b []byte) string {
 	if end := bytes.IndexByte(b, 0); end >= 0 {
 		b = b[:end]

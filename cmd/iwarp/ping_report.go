@@ -11,10 +11,10 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
-// mostTimes is how many round-trip times a report keeps for its percentiles. Of more it keeps a random choice.
+// mostTimes is how many round-trip times a report keeps for its percentiles. If there are more, it keeps a random sample.
 const mostTimes = 1 << 16
 
-// A pingReport prints each ping, and at the end what they have in common.
+// A pingReport prints each ping, and a summary at the end.
 type pingReport struct {
 	out     io.Writer
 	addr    string
@@ -69,7 +69,7 @@ func (r *pingReport) count(rtt time.Duration) {
 	}
 }
 
-// summarize prints what all pings have in common.
+// summarize prints the summary of all pings.
 func (r *pingReport) summarize() {
 	if r.n == 0 {
 		return
@@ -99,7 +99,7 @@ func (r *pingReport) summarize() {
 }
 
 func (r *pingReport) encode(v any) {
-	_ = json.NewEncoder(r.out).Encode(v) // an output that is gone is noticed at the end of the process
+	_ = json.NewEncoder(r.out).Encode(v) // a lost output is noticed at the end of the process
 }
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -26,7 +26,7 @@ func (p *pinger) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer l.Close() //nolint:errcheck // it only listened
+	defer l.Close() //nolint:errcheck // nothing is lost with it
 	p.log.Info("listening", "addr", l.Addr().String())
 	switch {
 	case p.json:
@@ -88,8 +88,8 @@ func (p *pinger) serveOne(ctx context.Context, cr *iwarp.ConnRequest, trace io.W
 	return err
 }
 
-// answer is the server's side of one ping: read the client's source, say so, write
-// the same to its sink, say so.
+// answer does the server's side of one ping: it reads the client's source, says so, writes
+// the same octets to its sink, and says so.
 func (p *pinger) answer(ctx context.Context, e *pingEnd) error {
 	src, err := e.receive(ctx)
 	if err != nil {

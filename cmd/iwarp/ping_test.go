@@ -43,7 +43,7 @@ func TestPingPrintsNothingThatATerminalObeys(t *testing.T) {
 	require.Equal(t, "ping data: ?c\n", out.String())
 }
 
-// TestPingOfAPeerThatSaysNothing: what accepts a connection need not be iWARP.
+// TestPingOfAPeerThatSaysNothing: a program that accepts a connection need not use iWARP.
 func TestPingOfAPeerThatSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pinger{client: true, network: "pipe", addr: "silent", port: 1, size: minSize, stdout: t.Output(), log: slog.New(slog.DiscardHandler)}
@@ -208,7 +208,7 @@ func TestPingInterrupted(t *testing.T) {
 	args := []string{"ping", "127.0.0.1", "-p", port, "--interval", "1ms"}
 	require.NoError(t, cli.Run(ctx, rootCommand(), args, cli.Streams{Out: io.MultiWriter(&out, w), Err: io.Discard}))
 	require.Contains(t, out.String(), "round trip min/avg/p50/p99/max")
-	_ = result() // the client has left, be it in the middle of a ping
+	_ = result() // the client has left, perhaps in the middle of a ping
 }
 
 func TestPingReportKeepsSomeTimes(t *testing.T) {

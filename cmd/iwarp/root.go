@@ -14,7 +14,7 @@ const (
 	measureGroup  = "measure"
 )
 
-// commands are all that iwarp has, in their groups. A new command is a line here, and a file.
+// commands are all commands of iwarp, in their groups. A new command needs a line here, and a file.
 var commands = []struct {
 	group string
 	make  func() *cobra.Command
@@ -43,7 +43,7 @@ func rootCommand() *cobra.Command {
 		Use: "iwarp", Short: "RDMA over TCP and SCTP, in user space", Long: rootHelp, Args: cli.NoArgs,
 		Example: `  iwarp demo                        copies a file between two processes by RDMA
   iwarp ping -s & sleep 1; iwarp ping -C 5 localhost
-  iwarp info                        what this machine has, and lacks`,
+  iwarp info                        what this machine supports, and lacks`,
 		Version: versionOf().Version,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(cmd.ErrOrStderr())
@@ -66,7 +66,7 @@ func rootCommand() *cobra.Command {
 	return root
 }
 
-// statusTopic is a page of the help.
+// statusTopic returns a page of the help.
 func statusTopic() *cobra.Command {
 	return &cobra.Command{
 		Use: "exit-status", Short: "what the exit status of each command means",

@@ -21,7 +21,7 @@ func serveCommand() *cobra.Command {
 		Use: "serve DIRECTORY", Short: "serve the files of a directory, for iwarp put and get", Args: cli.Args(1, 1),
 		Long: `Prints the address where it listens, then serves until it is interrupted. There is no authentication: every host that
 can reach the address can read and replace every file below DIRECTORY. The server listens on loopback unless told
-otherwise. With --http it also prints where the live page is, which shows each connection to all that can reach that address.`,
+otherwise. With --http it also prints the URL of a live page, which shows each connection to any host that can reach it.`,
 		Example: `  iwarp serve --addr 192.0.2.1:7471 /srv/files
   iwarp serve --http :9464 /srv/files`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,7 +46,7 @@ otherwise. With --http it also prints where the live page is, which shows each c
 	return cmd
 }
 
-// serve serves a directory. page is the URL of what shows the RNIC; opened is told of it.
+// serve serves a directory. page is the URL of the page that shows the RNIC; opened is called with the RNIC.
 func (c *copying) serve(cmd *cobra.Command, dir, page string, opened func(*iwarp.RNIC)) error {
 	streams := cli.StreamsOf(cmd)
 	s, err := transfer.Listen(cmd.Context(), c.Link, c.addr, dir, slog.New(slog.NewTextHandler(streams.Err, nil)))
@@ -65,7 +65,7 @@ func (c *copying) serve(cmd *cobra.Command, dir, page string, opened func(*iwarp
 	return s.Run(cmd.Context())
 }
 
-// listening tells where the server is, as JSON.
+// listening is the JSON that says where the server listens.
 type listening struct {
 	Addr string `json:"addr"`
 	HTTP string `json:"http,omitempty"`

@@ -37,7 +37,7 @@ func fails(t *testing.T, status int, want string, args ...string) {
 	}
 }
 
-// free is an address of loopback where nothing listens.
+// free returns a loopback address where nothing listens.
 func free(t *testing.T) (addr, port string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +62,7 @@ func TestNothingListens(t *testing.T) {
 	fails(t, cli.Unconnected, "start the server (iwarp serve)", "get", "--addr", addr, "x")
 }
 
-// TestUnknownHost has a name that needs no question to a server.
+// TestUnknownHost uses a name that needs no query to a server.
 func TestUnknownHost(t *testing.T) {
 	fails(t, cli.Unconnected, "check the name of the host", "ping", "no..host")
 }
@@ -92,7 +92,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// foreign is a server that is no iWARP: it says something, and waits.
+// foreign starts a server that does not use iWARP: it sends something, and waits.
 func foreign(t *testing.T, says string) (port string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -178,7 +178,7 @@ func (k *killer) Write(b []byte) (int, error) {
 	return k.all.Write(b)
 }
 
-// TestTraceThatCannotBe: the file that is there stays as it is.
+// TestTraceThatCannotBe: an existing file stays as it is.
 func TestTraceThatCannotBe(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "trace")
 	require.NoError(t, os.WriteFile(trace, []byte("that of yesterday"), 0o600))
@@ -200,7 +200,7 @@ func TestFilesThatAreNotThere(t *testing.T) {
 	fails(t, cli.Failed, "no such file", "ping", "-s", "-a", "127.0.0.1", "-p", "0", "--trace", nowhere) // before a client comes
 }
 
-// TestTraceThatFails is told of, and one of the file that is copied is none.
+// TestTraceThatFails is reported, and the file that is copied cannot be the trace.
 func TestTraceThatFails(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	fails(t, cli.Failed, "to the file that is copied", "put", "--trace", name, name)

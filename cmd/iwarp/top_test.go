@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// writing is the address of the page of this process, in which two QPs are connected over loopback, and one of them writes.
+// writing returns the address of the page of this process, in which two QPs are connected over loopback, and one of them writes.
 // gone ends the page.
 func writing(t *testing.T) (page string, listener *iwarp.Listener, gone func()) {
 	ctx := t.Context()
@@ -60,7 +60,7 @@ func writing(t *testing.T) (page string, listener *iwarp.Listener, gone func()) 
 	return e.URL(), listener, gone
 }
 
-// busy runs a command line until it has printed that something was moved: the goroutine that writes may not have run in an interval.
+// busy runs a command line until it has printed that something was moved: the goroutine that writes may not have run during an interval.
 func busy(t *testing.T, moved func(out string) bool, args ...string) (out string) {
 	for range 50 {
 		if out = succeeds(t, args...); moved(out) {
@@ -70,7 +70,7 @@ func busy(t *testing.T, moved func(out string) bool, args ...string) (out string
 	return out
 }
 
-// TestTop prints the page of live connections, and what else is at addresses.
+// TestTop prints the page of live connections, and errors for other things at addresses.
 func TestTop(t *testing.T) {
 	page, listener, _ := writing(t)
 	received := regexp.MustCompile(`(?m)^in  .* [1-9][0-9.]* [kMG]?B/s `)

@@ -12,11 +12,11 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
-// The linker sets these for a release: -ldflags "-X main.version=v0.1.0". Without version it is that of the module, as go install
-// github.com/goiwarp/iwarp/cmd/iwarp@VERSION records it; without commit and its time they are those that Go records in a clone.
+// The linker sets these for a release: -ldflags "-X main.version=v0.1.0". The default of version is the version of the module, as
+// go install github.com/goiwarp/iwarp/cmd/iwarp@VERSION records it; the defaults of the others are what Go records in a clone.
 var version, commit, commitTime string
 
-// A stamp says what the program was built from.
+// A stamp identifies the source from which the program was built.
 type stamp struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
@@ -31,7 +31,7 @@ func versionOf() stamp {
 	return stampOf(stamp{Version: version, Commit: commit, Time: commitTime}, b)
 }
 
-// stampOf adds what the build says to what the linker says; b may be nil.
+// stampOf adds the information of the build to that of the linker; b may be nil.
 func stampOf(s stamp, b *debug.BuildInfo) stamp {
 	s.Go, s.Platform = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH
 	if b == nil {

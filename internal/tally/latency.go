@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/counters"
 )
 
-// timed says which operations are measured, and has the clock.
+// timed holds the names of the operations that are measured, and the clock.
 type timed struct {
 	names []string  // of the operations, by number
 	began time.Time // zero point of now
@@ -24,7 +24,7 @@ func (t *timed) latencies() *Latencies {
 	return &Latencies{timed: t, ops: make([]histogram, len(t.names))}
 }
 
-// Latencies has the latencies of all QPs with one Path, by operation.
+// Latencies holds the latencies of all QPs with one Path, by operation.
 type Latencies struct {
 	timed *timed
 	ops   []histogram
@@ -32,7 +32,7 @@ type Latencies struct {
 
 type histogram struct {
 	counts [counters.Buckets]atomic.Uint64
-	sum    atomic.Int64 // negative: more than there is a Duration for, until it is the longest one
+	sum    atomic.Int64 // negative: it has overflowed, until it is set to the longest Duration
 }
 
 // Observe counts a work request that was posted at a time of Tally.Stamp and has succeeded now. It may be called on nil, and
@@ -51,11 +51,11 @@ func (l *Latencies) observe(op uint8, posted int64) {
 	h := &l.ops[op]
 	h.counts[counters.BucketOf(time.Duration(d))].Add(1)
 	if h.sum.Add(d) < 0 {
-		h.sum.Store(math.MaxInt64) // and stays so: to readers, a sum that falls begins from 0
+		h.sum.Store(math.MaxInt64) // and stays so: readers take a sum that decreases for one that restarts at 0
 	}
 }
 
-// read returns the histograms of the operations that have some counts.
+// read returns the histograms of the operations that have counts.
 func (l *Latencies) read() (all []counters.Latency) {
 	if l == nil {
 		return nil

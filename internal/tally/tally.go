@@ -1,5 +1,5 @@
-// Package tally adds up what the QPs of an RNIC count. Each QP counts for itself; what it has counted joins the sums when it
-// ends, and until then it is asked each time.
+// Package tally adds up the counts of the QPs of an RNIC. Each QP counts for itself; its counts are added to the sums when it
+// ends, and until then they are read each time.
 package tally
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Tally has the sums of one RNIC. The lock of its registry of QPs guards it, but for what is atomic.
+// A Tally holds the sums of one RNIC. The lock of the RNIC's registry of QPs guards it, except atomic fields.
 type Tally struct {
 	// CQOverflows counts the times that a CQ began to lose completions.
 	CQOverflows atomic.Uint64
@@ -22,19 +22,19 @@ type Tally struct {
 	terminates map[terminate]uint64
 }
 
-// A path has the sums of QPs with one Path.
+// A path holds the sums of QPs with one Path.
 type path struct {
-	ended counters.Path // of QPs that have ended; Made is of all
+	ended counters.Path // of QPs that have ended; Made counts all QPs
 	lat   *Latencies    // nil: not measured
 }
 
-// A terminate is a code that an RFC has, or 0 with known unset.
+// A terminate is a code that an RFC defines, or 0 with known unset.
 type terminate struct {
 	code          transport.Code
 	known, remote bool
 }
 
-// Init makes t ready. With latency those of the operations with these names, by number, are measured.
+// Init makes t ready. If latency is set, the latencies of the operations with these names, by number, are measured.
 func (t *Tally) Init(latency bool, ops []string) {
 	t.paths, t.terminates = make(map[string]*path), make(map[terminate]uint64)
 	if latency {
@@ -49,7 +49,7 @@ func (t *Tally) Stamp(at *int64) {
 	}
 }
 
-// Made counts a QP that was established. It returns what takes the latencies of the QP, nil if they are not measured.
+// Made counts a QP that was established. It returns the Latencies of the QP, nil if they are not measured.
 func (t *Tally) Made(name string) *Latencies {
 	p := t.paths[name]
 	if p == nil {
@@ -61,7 +61,7 @@ func (t *Tally) Made(name string) *Latencies {
 	return p.lat
 }
 
-// An Ending is what is left of a QP that has ended.
+// An Ending holds the final counts of a QP that has ended.
 type Ending struct {
 	Counts      *counters.QP
 	How         counters.End
@@ -89,7 +89,7 @@ func (t *Tally) Terminated(c transport.Code, remote bool) {
 type Live struct {
 	Counts counters.QP
 	TCP    counters.TCP
-	HasTCP bool // false: of TCP there are the Retransmits alone
+	HasTCP bool // false: TCP has only Retransmits
 }
 
 // Snapshot returns the sums over QPs that have ended.
@@ -123,7 +123,7 @@ func order(t counters.Terminate) int {
 	return n
 }
 
-// AddLive adds the QPs that live returns, in turn, to the sums of a Snapshot that was taken when they had not ended.
+// AddLive adds the n QPs that live fills in, one after the other, to the sums of a Snapshot that was taken when they had not ended.
 func AddLive(s *counters.RNIC, n int, live func(i int, l *Live)) {
 	for i := range n {
 		var l Live
@@ -136,7 +136,7 @@ func AddLive(s *counters.RNIC, n int, live func(i int, l *Live)) {
 		p.Live++
 		p.Add(&l.Counts)
 		p.AddNow(&l.Counts)
-		p.TCP.Retransmits += l.TCP.Retransmits // also where the connection has gone, and the QP has not
+		p.TCP.Retransmits += l.TCP.Retransmits // even if the connection has ended and the QP has not
 		if l.HasTCP {
 			p.TCPs++
 			addTCP(&p.TCP, &l.TCP)
@@ -150,7 +150,7 @@ func AddLive(s *counters.RNIC, n int, live func(i int, l *Live)) {
 	}
 }
 
-// addTCP adds what a connection has now.
+// addTCP adds the current values of a connection.
 func addTCP(sum, c *counters.TCP) {
 	sum.RTT += c.RTT
 	sum.RTTVar += c.RTTVar

@@ -15,8 +15,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestRetransmitsDoNotGoBack: a QP that has no connection any more, and has not left yet, keeps the segments that were sent again in
-// the sum. Else a counter would go back, which readers take for a beginning from 0.
+// TestRetransmitsDoNotGoBack: a QP whose connection has ended, and which has not left yet, keeps its retransmitted segments in
+// the sum. Otherwise a counter would decrease, which readers take for a restart at 0.
 func TestRetransmitsDoNotGoBack(t *testing.T) {
 	var all Tally
 	all.Init(false, nil)
@@ -45,7 +45,7 @@ func TestRetransmitsDoNotGoBack(t *testing.T) {
 	require.EqualValues(t, 14, of(stands).TCP.Retransmits)
 }
 
-// TestSumsAreInOrder, so that each live QP is found among them: all but one with a path that was not there yet.
+// TestSumsAreInOrder, so that each live QP is found among them, except one with a path that did not exist yet.
 func TestSumsAreInOrder(t *testing.T) {
 	var all Tally
 	all.Init(false, nil)
@@ -80,7 +80,7 @@ func TestSumsAreInOrder(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// TestSumsOfLatenciesDoNotGoBack: that of all requests of an RNIC can be longer than a Duration, and is the longest one then.
+// TestSumsOfLatenciesDoNotGoBack: the sum over all requests of an RNIC can exceed the longest Duration, and then stays at it.
 func TestSumsOfLatenciesDoNotGoBack(t *testing.T) {
 	var all Tally
 	all.Init(true, []string{"Send"})
@@ -93,11 +93,11 @@ func TestSumsOfLatenciesDoNotGoBack(t *testing.T) {
 	require.Equal(t, time.Duration(most), sum())
 	l.Observe(0, -most/2)
 	require.Equal(t, time.Duration(most), sum())
-	l.ops[0].sum.Store(math.MinInt64) // another goroutine has added to it, and has come no further
+	l.ops[0].sum.Store(math.MinInt64) // another goroutine has added to it, and has done nothing more
 	require.Equal(t, time.Duration(most), sum())
 }
 
-// TestEachOpcodeIsCountedOnce, in one of the kinds of counters.Ops: what is left out there is in no statistics, metric or live view.
+// TestEachOpcodeIsCountedOnce, in one of the kinds of counters.Ops: an opcode that is missing there is in no statistics, metric or live view.
 func TestEachOpcodeIsCountedOnce(t *testing.T) {
 	for op := range rdmap.Opcode(16) {
 		var one [16]rdmap.Traffic

@@ -1,4 +1,4 @@
-// Package captures has messages of Linux and of an NFS server, for tests.
+// Package captures contains messages of Linux and of an NFS server, for tests.
 package captures
 
 import (
@@ -13,7 +13,7 @@ import (
 //go:embed headers.txt
 var headers string
 
-// Headers are the messages, by what they are: each with its RPC message, or the beginning of it.
+// Headers returns the messages by name: each with its RPC message, or the beginning of it.
 func Headers(t testing.TB) map[string][]byte {
 	t.Helper()
 	found, what := make(map[string][]byte), ""

@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
-// ErrChunk is the error of chunks that make no message, or leave no room for it.
+// ErrChunk is the error of chunks that do not form a message, or leave no room for it.
 var ErrChunk = errors.New("rpcrdma: chunks that do not fit")
 
 // A Read is an RDMA Read into the message.
@@ -25,7 +25,7 @@ type Copy struct{ From, At, Len int }
 // An opaque came in a chunk, perhaps with its pad. The word before it in the message is its length.
 type opaque struct{ at, len int }
 
-// A Call says how a call comes together. Its slices are reused by Make.
+// A Call says how the message of a call is assembled. Make reuses its slices.
 type Call struct {
 	Len    int // of the message
 	Reads  []Read
@@ -34,11 +34,11 @@ type Call struct {
 	opaques []opaque
 }
 
-// Make makes the plan for a message of at most limit octets, whose header is h, and what follows it inline. Without
-// an error the reads, the copies and the pads that Finish adds are the whole message.
+// Make makes the plan for a message of at most limit octets with header h, which the octets of inline follow. If it returns no
+// error, the reads, the copies and the pads that Finish adds cover the whole message.
 //
-// A position counts in the whole message: the octets before it are those of the body that was not taken out, and
-// of the chunks before, with their pads. The body of NoMsg is the chunk of position zero.
+// A position is an offset in the whole message: the octets before it come from the body and from
+// the chunks before, with their pads. The body of NoMsg is the chunk of position zero.
 func (c *Call) Make(h *wire.Header, inline []byte, limit int) error {
 	c.Len, c.Reads, c.Copies, c.opaques = 0, c.Reads[:0], c.Copies[:0], c.opaques[:0]
 	reads := h.Reads
@@ -73,7 +73,7 @@ func group(reads []wire.ReadSegment) []wire.ReadSegment {
 	return reads[:n]
 }
 
-// sum is the length of a chunk, at most limit.
+// sum returns the length of a chunk, which must be at most limit.
 func sum(chunk []wire.ReadSegment, limit int) (int, error) {
 	total := uint64(0)
 	for _, s := range chunk {
@@ -85,13 +85,13 @@ func sum(chunk []wire.ReadSegment, limit int) (int, error) {
 	return int(total), nil
 }
 
-// A body is what of a message is not in chunks of their own.
+// A body is the part of a message that is not in chunks of its own.
 type body struct {
 	inline   []byte
 	segments []wire.ReadSegment // instead of inline
 	used     int                // of the first segment
 	n        int                // its length
-	at       int                // how much of it has its place
+	at       int                // how much of it has been placed
 }
 
 // measure checks the body of NoMsg.
@@ -154,13 +154,13 @@ func (c *Call) piece(b *body, n int) {
 	}
 }
 
-// hasLength reports whether n octets are the opaque whose length word b begins with, without its pad or with it.
+// hasLength reports whether n is the length of the opaque whose length word begins b, with or without its pad.
 func hasLength(b []byte, n int) bool {
 	length := uint64(binary.BigEndian.Uint32(b))
 	return uint64(n) >= length && uint64(n) <= (length+3)&^3
 }
 
-// Finish adds the pads to a message of which everything else is there, and checks the lengths of what came in
+// Finish adds the pads to a message that is otherwise complete, and checks the lengths of the opaques that came in
 // chunks.
 func (c *Call) Finish(msg []byte) error {
 	for _, o := range c.opaques {

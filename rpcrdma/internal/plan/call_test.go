@@ -32,7 +32,7 @@ func TestRPR_6_ReadChunk(t *testing.T) {
 	}
 }
 
-// TestRPR_6_PadIsCleared: what a client sends as a pad is not handed up.
+// TestRPR_6_PadIsCleared: octets that a client sends as a pad are not handed up.
 func TestRPR_6_PadIsCleared(t *testing.T) {
 	msg, at := message(5, 0)
 	c := client{}
@@ -57,7 +57,7 @@ func TestRPR_6_SeveralChunks(t *testing.T) {
 	c.gathers(t, h, slices.Concat(msg[:4], msg[12:16]), msg, "two chunks with nothing but their lengths before them")
 }
 
-// TestRPR_6_PositionZero: a message in a chunk, cut anywhere, alone and with an opaque that is in a chunk besides.
+// TestRPR_6_PositionZero: a message in a chunk, cut anywhere, alone and with an opaque in another chunk.
 func TestRPR_6_PositionZero(t *testing.T) {
 	msg, at := message(6, 12)
 	for cut := 1; cut < len(msg); cut++ {
@@ -75,7 +75,7 @@ func TestRPR_6_PositionZero(t *testing.T) {
 	}
 }
 
-// TestRPR_18_LengthOfAChunk: the word before it decides.
+// TestRPR_18_LengthOfAChunk: the word before the chunk decides.
 func TestRPR_18_LengthOfAChunk(t *testing.T) {
 	chunkOfLength(t, 5, map[int]bool{1: false, 4: false, 5: true, 6: true, 7: true, 8: true, 9: false, 12: false})
 	chunkOfLength(t, 8, map[int]bool{7: false, 8: true, 9: false, 11: false, 12: false})
@@ -85,7 +85,7 @@ func TestRPR_18_LengthOfAChunk(t *testing.T) {
 	require.ErrorIs(t, p.Make(&wire.Header{Reads: client{}.segments(at, make([]byte, 5))}, msg[:at], 1000), ErrChunk, "a length near 2^32")
 }
 
-// chunkOfLength tells of chunks of n octets whether one can be an opaque of a length.
+// chunkOfLength reports whether a chunk of n octets can be an opaque of a length.
 func chunkOfLength(t *testing.T, length int, want map[int]bool) {
 	t.Helper()
 	msg, at := message(length, 0)
@@ -155,7 +155,7 @@ func TestRPR_19_CallWithoutAllocation(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { _ = p.Make(&h, msg[:at], 1000) }))
 }
 
-// FuzzCall: whatever a header says, the plan covers the message once, but for pads, and stays within the limit.
+// FuzzCall: whatever a header says, the plan covers the message once, except for pads, and stays within the limit.
 func FuzzCall(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 44, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 48)
 	f.Add([]byte{0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0)

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
-// TestRPR_7_8_GoldenReplies: from calls of Linux, and the replies of an NFS server, come the octets that it took in
+// TestRPR_7_8_GoldenReplies: calls of Linux and the replies of an NFS server result in the octets that Linux accepted in
 // the captures.
 func TestRPR_7_8_GoldenReplies(t *testing.T) {
 	all := captures.Headers(t)

@@ -41,7 +41,7 @@ func (c client) segments(position int, b []byte, cuts ...int) (all []wire.ReadSe
 	return all
 }
 
-// put does what a plan says.
+// put carries out a plan.
 func (c client) put(t testing.TB, p *Call, inline []byte) ([]byte, error) {
 	t.Helper()
 	msg := make([]byte, p.Len)
@@ -58,7 +58,7 @@ func (c client) put(t testing.TB, p *Call, inline []byte) ([]byte, error) {
 	return msg, p.Finish(msg)
 }
 
-// gathers checks that a header and what is inline make a message.
+// gathers checks that a header and the inline octets form a message.
 func (c client) gathers(t testing.TB, h *wire.Header, inline, want []byte, what string) {
 	t.Helper()
 	var p Call

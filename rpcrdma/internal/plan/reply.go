@@ -27,16 +27,16 @@ func (r Result) valid(n int) bool {
 	return !r.OK || r.Off >= 0 && r.Off%4 == 0 && r.Len >= 0 && r.Len <= n-r.Off && wire.Padded(r.Len) <= n-r.Off
 }
 
-// A Reply says where the octets of a reply go. Its slices are reused by Make.
+// A Reply says where the octets of a reply go. Make reuses its slices.
 type Reply struct {
 	Header wire.Header // of the reply
 	Writes []Write
 	Inline [2]Span // what follows the header
 }
 
-// Make makes the plan for the reply of n octets to the call with header h. Its chunks get the lengths of the reply,
-// so h serves for nothing else afterwards; each chunk of the call comes back (RFC 8166 sections 3.4.6 and 4.3.3). The header
-// and what is inline are at most threshold octets. A client that wants the opaque in the message names a Write chunk without
+// Make makes the plan for the reply of n octets to the call with header h. It stores the lengths of the reply in the chunks of h,
+// so h must not be used afterwards; the reply returns each chunk of the call (RFC 8166 sections 3.4.6 and 4.3.3). The header
+// and what is inline have at most threshold octets. A client that wants the opaque in the message names a Write chunk without
 // segments (section 3.4).
 func (r *Reply) Make(h *wire.Header, n int, res Result, credits uint32, threshold int) error {
 	if !res.valid(n) {
@@ -73,7 +73,7 @@ func (r *Reply) Make(h *wire.Header, n int, res Result, credits uint32, threshol
 	return r.fill(h.Reply, rest, "Reply")
 }
 
-// A source is octets of the message that go somewhere, in order.
+// A source is the octets of the message for one destination, in order.
 type source [2]Span
 
 func (s source) len() int { return s[0].Len + s[1].Len }
@@ -88,7 +88,7 @@ func (s *source) take(n int) (spans [2]Span) {
 	return spans
 }
 
-// fill writes octets over the segments of a chunk, whose lengths become what was written.
+// fill plans Writes of s to the segments of a chunk, and sets their lengths to what is written.
 func (r *Reply) fill(c wire.Chunk, s source, kind string) error {
 	for i := range c {
 		room := min(uint64(c[i].Length), uint64(s.len()))
@@ -109,7 +109,7 @@ func clearLengths(chunks []wire.Chunk) {
 	}
 }
 
-// clearChunk makes c one that was not used.
+// clearChunk marks c as not used: no octets are written to it.
 func clearChunk(c wire.Chunk) {
 	for i := range c {
 		c[i].Length = 0

@@ -79,7 +79,7 @@ func TestRPR_7_WriteChunk(t *testing.T) {
 	}
 }
 
-// TestRPR_7_NoResult: a Write list comes back with zeros.
+// TestRPR_7_NoResult: the reply returns the Write list with lengths of zero.
 func TestRPR_7_NoResult(t *testing.T) {
 	msg, _ := message(5, 8)
 	var r Reply
@@ -90,7 +90,7 @@ func TestRPR_7_NoResult(t *testing.T) {
 	require.Empty(t, r.Writes)
 }
 
-// TestRPR_7_EmptyWriteChunk: one without segments leaves the opaque in the message, and comes back as it is.
+// TestRPR_7_EmptyWriteChunk: a chunk without segments leaves the opaque in the message, and is returned unchanged.
 func TestRPR_7_EmptyWriteChunk(t *testing.T) {
 	msg, at := message(5, 8)
 	for _, h := range []*wire.Header{
@@ -108,7 +108,7 @@ func TestRPR_7_EmptyWriteChunk(t *testing.T) {
 	}
 }
 
-// TestRPR_7_BadResult: a Binding is not believed.
+// TestRPR_7_BadResult: the result of a Binding is checked.
 func TestRPR_7_BadResult(t *testing.T) {
 	for _, res := range []Result{{Off: -4, Len: 4}, {Off: 2, Len: 4}, {Off: 4, Len: -1}, {Off: 4, Len: 37}, {Off: 44}, {Off: 4, Len: math.MaxInt}, {Off: math.MaxInt &^ 3, Len: 4}} {
 		res.OK = true
@@ -122,10 +122,10 @@ func TestRPR_7_BadResult(t *testing.T) {
 	}
 }
 
-// TestRPR_5_Threshold: up to it a reply is inline, above it goes by the chunk.
+// TestRPR_5_Threshold: a reply up to the threshold is inline, a longer one goes by the chunk.
 func TestRPR_5_Threshold(t *testing.T) {
 	const threshold = 1024
-	const room = threshold - wire.MinLen - wire.ReplyLen // the chunk comes back in the header
+	const room = threshold - wire.MinLen - wire.ReplyLen // the header returns the chunk
 	for n, inline := range map[int]bool{room: true, room + 1: false} {
 		var r Reply
 		h := &wire.Header{HasReply: true, Reply: chunk(1, 4000)}
@@ -173,7 +173,7 @@ func TestRPR_8_ReplyChunk(t *testing.T) {
 	}
 }
 
-// TestHeaderOfALongReplyIsBounded: that of a reply which is all in the Reply chunk may have as many octets as a message.
+// TestHeaderOfALongReplyIsBounded: if all of a reply is in the Reply chunk, its header may have as many octets as a message.
 func TestHeaderOfALongReplyIsBounded(t *testing.T) {
 	var r Reply
 	plans := func(threshold int) error {
@@ -185,7 +185,7 @@ func TestHeaderOfALongReplyIsBounded(t *testing.T) {
 	require.ErrorIs(t, plans(exact-1), ErrChunk)
 }
 
-// TestRPR_9_NoRoom: what fits nowhere is an error.
+// TestRPR_9_NoRoom: a reply that fits nowhere is an error.
 func TestRPR_9_NoRoom(t *testing.T) {
 	msg, at := message(701, 700)
 	res := Result{Off: at, Len: 701, OK: true}

@@ -6,20 +6,20 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
-// A Shape is the lengths of a call of a client, and of what its reply may have.
+// A Shape holds the lengths of the parts of a client's call, and of the memory for its reply.
 type Shape struct {
-	Head int // octets before the pad-free opaque that may go by a Read chunk
-	Data int // of that opaque; 0: there is none
+	Head int // octets before the opaque that may go by a Read chunk
+	Data int // of that opaque, without its pad; 0: there is none
 	Tail int // behind its pad
 
 	Result int // of the memory for the opaque of the reply that may go by a Write chunk; 0: there is none
 	Reply  int // of the reply, without that opaque, at most
 }
 
-// len is the length of the call.
+// len returns the length of the call.
 func (s *Shape) len() int { return s.Head + wire.Padded(s.Data) + s.Tail }
 
-// A Request says how a call goes out, and what memory of the client its header names: a segment for each chunk.
+// A Request says how a call is sent, and what memory of the client its header names: a segment for each chunk.
 type Request struct {
 	Whole  bool // the call is a Read chunk at position zero, and nothing of it is inline
 	Data   bool // the opaque is a Read chunk at position Head, and the rest is inline, without the pad
@@ -27,9 +27,9 @@ type Request struct {
 	Reply  bool // there is a Reply chunk
 }
 
-// MakeRequest makes the plan of a call. A message to the server has at most send octets, one of the server receive.
-// The opaque of the reply goes by the Write chunk whenever there is memory for it, so that where it is does not depend
-// on its length. All else goes by a chunk only if it does not fit.
+// MakeRequest makes the plan of a call. A message to the server has at most send octets, a message from it at most receive.
+// The opaque of the reply goes by the Write chunk whenever there is memory for it, so that its place does not depend
+// on its length. Everything else goes by a chunk only if it does not fit.
 func MakeRequest(s Shape, send, receive int) Request {
 	q := Request{Result: s.Result > 0}
 	answer := wire.MinLen
@@ -47,7 +47,7 @@ func MakeRequest(s Shape, send, receive int) Request {
 	return q
 }
 
-// headerLen is the length of the header without a Read chunk.
+// headerLen returns the length of the header without a Read chunk.
 func (q *Request) headerLen() int {
 	n := wire.MinLen
 	if q.Result {
@@ -59,7 +59,7 @@ func (q *Request) headerLen() int {
 	return n
 }
 
-// An Answer is where a reply is, of which the header was read.
+// An Answer says where the parts of a reply are, whose header was read.
 type Answer struct {
 	Result  int  // octets that were written to the Write chunk
 	Chunk   bool // the message is in the Reply chunk, and not inline
@@ -74,7 +74,7 @@ func CheckAnswer(call, reply *wire.Header, inline int) (a Answer, err error) {
 	if len(reply.Reads) > 0 {
 		return a, fmt.Errorf("%w: a Read list in a reply", ErrChunk)
 	}
-	if len(reply.Writes) > 0 { // a server may leave out what it has not used
+	if len(reply.Writes) > 0 { // a server may omit a chunk that it has not used
 		if len(reply.Writes) != len(call.Writes) {
 			return a, fmt.Errorf("%w: a reply with %d Write chunks to a call with %d", ErrChunk, len(reply.Writes), len(call.Writes))
 		}
@@ -98,7 +98,7 @@ func CheckAnswer(call, reply *wire.Header, inline int) (a Answer, err error) {
 	return a, nil
 }
 
-// filled is how many octets a reply says that it has written to a chunk of the call. The segments are filled in order.
+// filled returns how many octets the server has written to a chunk of the call, as the reply says. The segments are filled in order.
 func filled(call, reply wire.Chunk, kind string) (n int, err error) {
 	if len(reply) != len(call) {
 		return 0, fmt.Errorf("%w: a %s chunk of %d segments in the reply, and of %d in the call", ErrChunk, kind, len(reply), len(call))

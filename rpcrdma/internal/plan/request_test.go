@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
 
-// TestRPR_22_WhatIsInline: a call is inline as long as it fits, then its opaque goes by a chunk, then all of it.
+// TestRPR_22_WhatIsInline: a call is inline if it fits; otherwise its opaque goes by a chunk, or else all of it.
 func TestRPR_22_WhatIsInline(t *testing.T) {
 	const send, receive = 1024, 2048
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestRPR_22_GoldenAnswers(t *testing.T) {
 	}
 }
 
-// TestRPR_22_AnswersThatDoNotFit: what a server says to have written is where the call has memory, and in order.
+// TestRPR_22_AnswersThatDoNotFit: octets that a server claims to have written must be within the memory of the call, and in order.
 func TestRPR_22_AnswersThatDoNotFit(t *testing.T) {
 	segments := func(lengths ...uint32) (c wire.Chunk) {
 		for i, n := range lengths {
@@ -108,7 +108,7 @@ func TestRPR_22_AnswersThatDoNotFit(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: what is taken for written is memory that the call has named, and the message is in one place.
+// FuzzAnswer: memory that counts as written is memory that the call has named, and the message is in one place.
 func FuzzAnswer(f *testing.F) {
 	for _, b := range captures.Headers(f) {
 		f.Add(b, b)

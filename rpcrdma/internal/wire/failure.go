@@ -11,13 +11,13 @@ const (
 // FailureLen is the length of the longest failure.
 const FailureLen = fixedLen + 3*4
 
-// AppendVersionFailure appends the answer to a header of another version: the version of that header, and the
+// AppendVersionFailure appends the answer to a header of another version: that version, and the
 // range of the versions that this side knows.
 func AppendVersionFailure(b []byte, xid, version, credits uint32) []byte {
 	return appendWords(b, xid, version, credits, uint32(Failure), failureVersion, Version, Version)
 }
 
-// AppendChunkFailure appends the answer to a call whose chunks are malformed, or which leaves no room for its reply.
+// AppendChunkFailure appends the answer to a call whose chunks are malformed, or leave no room for the reply.
 func AppendChunkFailure(b []byte, xid, credits uint32) []byte {
 	return appendWords(b, xid, Version, credits, uint32(Failure), failureChunk)
 }
@@ -31,7 +31,7 @@ const (
 	FailureChunk   FailureKind = failureChunk   // the chunks are malformed, or the reply does not fit
 )
 
-// A Refusal is what a message of the procedure Failure says.
+// A Refusal is the contents of a message of the procedure Failure.
 type Refusal struct {
 	Kind      FailureKind
 	Low, High uint32 // versions, of FailureVersion

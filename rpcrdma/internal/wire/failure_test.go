@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRPR_22_Failures are read as they are written, and others are not taken.
+// TestRPR_22_Failures are read as they are written, and others are refused.
 func TestRPR_22_Failures(t *testing.T) {
 	f, err := ParseFailure(AppendVersionFailure(nil, 1, 2, 3))
 	require.NoError(t, err)

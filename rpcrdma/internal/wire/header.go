@@ -9,10 +9,10 @@ import (
 // Version is the version of the protocol.
 const Version = 1
 
-// A Proc says what a transport header is about.
+// A Proc is the procedure of a transport header.
 type Proc uint32
 
-// The procedures. Those of RDMA_MSGP and RDMA_DONE are not used any more (RFC 8166 section 4.2.4).
+// The procedures. RDMA_MSGP and RDMA_DONE are not used any more (RFC 8166 section 4.2.4).
 const (
 	Msg     Proc = 0 // the RPC message follows
 	NoMsg   Proc = 1 // the RPC message is in a chunk
@@ -26,7 +26,7 @@ const (
 	segmentLen = 16 // handle, length, offset
 	// MinLen is the length of a header without chunks.
 	MinLen = fixedLen + 3*4
-	// ReadLen, WriteLen and ReplyLen are how much longer it is with a chunk of one segment.
+	// ReadLen, WriteLen and ReplyLen are the lengths that a chunk of one segment adds to it.
 	ReadLen  = 8 + segmentLen
 	WriteLen = 8 + segmentLen
 	ReplyLen = 4 + segmentLen
@@ -34,7 +34,7 @@ const (
 
 // Errors of Parse.
 var (
-	// ErrShort: there is not even the part that all versions and procedures have.
+	// ErrShort: even the part that all versions and procedures share is incomplete.
 	ErrShort = errors.New("rpcrdma: a message shorter than the fixed part of its header")
 	// ErrVersion: the header is of another version, and only its fixed part was read.
 	ErrVersion = errors.New("rpcrdma: a header of an unknown version")
@@ -42,7 +42,7 @@ var (
 	ErrMalformed = errors.New("rpcrdma: malformed header")
 )
 
-// A Segment is memory of the client. In the header of a reply Length is how much of it was written.
+// A Segment is memory of the client. In the header of a reply, Length is how much of it was written.
 type Segment struct {
 	Handle uint32 // its STag
 	Length uint32
@@ -74,7 +74,7 @@ type Header struct {
 	segments []Segment // of Writes and Reply
 }
 
-// Peek reads what the headers of all versions begin with. ok is false if not even that is there.
+// Peek reads the fields with which the headers of all versions begin. ok is false if even these are incomplete.
 func Peek(b []byte) (xid, version, credits uint32, ok bool) {
 	if len(b) < fixedLen {
 		return 0, 0, 0, false
@@ -82,8 +82,8 @@ func Peek(b []byte) (xid, version, credits uint32, ok bool) {
 	return binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:]), true
 }
 
-// Parse reads the header of a message, and returns its length. Of Done and Failure, and of procedures that are
-// not known, it reads the fixed part only.
+// Parse reads the header of a message, and returns its length. It reads only the fixed part of Done and Failure, and of
+// unknown procedures.
 func (h *Header) Parse(b []byte) (int, error) {
 	h.Reads, h.Writes, h.Reply, h.HasReply, h.segments = h.Reads[:0], h.Writes[:0], nil, false, h.segments[:0]
 	var ok bool
@@ -135,7 +135,7 @@ func (h *Header) parseChunk(r *reader) Chunk {
 	if r.err != nil {
 		return nil
 	}
-	// Where the slice grows, chunks that are there already keep the older memory.
+	// If the slice grows, the chunks read so far keep the older memory.
 	first := len(h.segments)
 	for range n {
 		h.segments = append(h.segments, r.segment())
@@ -160,7 +160,7 @@ func (h *Header) Append(b []byte) []byte {
 	return appendWords(b, 0)
 }
 
-// Len is the length of the header.
+// Len returns the length of the header.
 func (h *Header) Len() int {
 	n := MinLen + len(h.Reads)*ReadLen
 	for _, c := range h.Writes {
@@ -190,7 +190,7 @@ func (h *Header) OneHandle() (handle uint32, ok bool) {
 	return handle, ok
 }
 
-// theOne reports whether another handle is the same as those before.
+// theOne reports whether another handle equals those before it.
 func theOne(handle *uint32, found *bool, another uint32) bool {
 	if *found {
 		return *handle == another
@@ -220,5 +220,5 @@ func (s Segment) append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(appendWords(b, s.Handle, s.Length), s.Offset)
 }
 
-// Wraps reports whether the memory of the segment would go on behind the last offset.
+// Wraps reports whether the memory of the segment would extend beyond the last offset.
 func (s Segment) Wraps() bool { return s.Offset+uint64(s.Length) < s.Offset }

@@ -84,7 +84,7 @@ func TestRPR_2_Cut(t *testing.T) {
 // words makes a message of words.
 func words(w ...uint32) []byte { return appendWords(nil, w...) }
 
-// TestRPR_2_Malformed: what a header cannot be, and that nothing is allocated for it.
+// TestRPR_2_Malformed: malformed headers are refused, and nothing is allocated for them.
 func TestRPR_2_Malformed(t *testing.T) {
 	const big = math.MaxUint32
 	for what, b := range map[string][]byte{
@@ -111,7 +111,7 @@ func TestRPR_2_Malformed(t *testing.T) {
 	require.NoError(t, err, "a Reply chunk without segments")
 }
 
-// TestRPR_2_FixedPart: what has no more than the fixed part.
+// TestRPR_2_FixedPart: headers of which only the fixed part is read.
 func TestRPR_2_FixedPart(t *testing.T) {
 	for _, p := range []Proc{Done, Failure} {
 		h, n := parsed(t, words(9, 1, 32, uint32(p)))
@@ -174,7 +174,7 @@ func TestRPR_11_OneHandle(t *testing.T) {
 	}
 }
 
-// FuzzHeader: what Parse takes, Append makes again, and private data is told again.
+// FuzzHeader: Append reproduces what Parse takes, and also private data.
 func FuzzHeader(f *testing.F) {
 	for _, b := range captures.Headers(f) {
 		f.Add(b)

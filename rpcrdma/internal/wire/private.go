@@ -6,26 +6,26 @@ const (
 	privateVersion = 1
 	privateLen     = 8
 
-	// Unit is that of the sizes.
+	// Unit is the unit of the sizes.
 	Unit = 1024
-	// MaxInline is the largest size that private data can tell.
+	// MaxInline is the largest size that private data can express.
 	MaxInline = 256 * Unit
 )
 
 var privateMagic = []byte{0xf6, 0xab, 0x0e, 0x18}
 
-// A Private is what a side tells of itself when the connection is set up (RFC 8797).
+// A Private describes a side when the connection is set up (RFC 8797).
 type Private struct {
 	Invalidate bool // it supports Send with Invalidate: a client takes it, and a server may send it
 	Send       int  // octets that it sends in one message, at most
-	Receive    int  // octets that it takes
+	Receive    int  // octets that it takes in one message, at most
 }
 
-// defaultPrivate is that of a side that tells nothing.
+// defaultPrivate is assumed for a side without private data.
 var defaultPrivate = Private{Send: Unit, Receive: Unit}
 
-// ParsePrivate reads private data, which another layer may have put octets in front of: it begins where the magic is
-// (RFC 8797 section 5.2). If there is none, or it is of another version, the result is what goes for a peer that does not know of it.
+// ParsePrivate reads private data. Another layer may have put octets in front of it: it begins where the magic is
+// (RFC 8797 section 5.2). If there is none, or it is of another version, the result is the default for a peer without private data.
 func ParsePrivate(b []byte) Private {
 	at := bytes.Index(b, privateMagic)
 	if at < 0 || len(b)-at < privateLen || b[at+4] != privateVersion {

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRPR_1_PrivateData is that of the captures, both ways, behind what another layer has put in front of it, and what does
-// not count as such.
+// TestRPR_1_PrivateData is encoded and decoded as in the captures, also behind octets of another layer, and other octets do
+// not count as private data.
 func TestRPR_1_PrivateData(t *testing.T) {
 	for digits, want := range map[string]Private{
 		"f6ab0e18 01010303":              {Invalidate: true, Send: 4096, Receive: 4096},

@@ -27,7 +27,7 @@ func (r *reader) word() uint32 {
 	return binary.BigEndian.Uint32(r.b[r.at-4:])
 }
 
-// another reads the word that says whether there is another element of a list.
+// another reads the word that says whether a list has another element.
 func (r *reader) another(list string) bool {
 	w := r.word()
 	if r.err == nil && w > 1 {

@@ -8,7 +8,7 @@ import (
 // CallLen is the length of the shortest RPC call (RFC 5531 section 9): six words, and two empty opaque_auths.
 const CallLen = 40
 
-// Errors of messages that are not what they should be.
+// Errors of messages that are malformed.
 var (
 	ErrRPC   = errors.New("rpcrdma: not an RPC call")
 	ErrReply = errors.New("rpcrdma: not an RPC reply to the call")
@@ -19,7 +19,7 @@ const (
 	typeReply = 1
 )
 
-// A CallHeader is what the transport looks at of an RPC call.
+// A CallHeader holds the fields of an RPC call that the transport reads.
 type CallHeader struct{ XID, Program, Version, Procedure uint32 }
 
 // Parse reads the beginning of an RPC call.
@@ -32,7 +32,7 @@ func (c *CallHeader) Parse(msg []byte) error {
 	return nil
 }
 
-// CheckReply checks that a message is an RPC reply, to the call of that XID.
+// CheckReply checks that a message is an RPC reply to the call with that XID.
 func CheckReply(msg []byte, xid uint32) error {
 	if len(msg) < 8 || binary.BigEndian.Uint32(msg) != xid || binary.BigEndian.Uint32(msg[4:]) != typeReply {
 		return ErrReply
@@ -40,5 +40,5 @@ func CheckReply(msg []byte, xid uint32) error {
 	return nil
 }
 
-// Padded is the length of an opaque with its pad.
+// Padded returns the length of an opaque with its pad.
 func Padded[T int | uint64](n T) T { return (n + 3) &^ 3 }

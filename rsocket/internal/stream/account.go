@@ -2,16 +2,16 @@ package stream
 
 import "math"
 
-// spare is how many receives of the peer are kept from messages of data, for the others, which have no
+// spare is how many receives of the peer are reserved for messages that are not of data, which have no
 // credits.
 const spare = 8
 
-// An account bounds the messages of which it is not known that the peer has polled them, and posted
-// their receives again. A message that finds none would end the stream: Linux's siw does not wait.
+// An account bounds the messages that the peer is not known to have polled, and whose receives it may not
+// have posted again. A message that finds no receive would end the stream: Linux's siw does not wait.
 //
-// An SGL of the peer says how many messages of data its program has read: it has polled those, and
-// all that was sent before the last of them. And it has polled an SGL of this side if it sends more
-// messages of data than all SGLs before that one allow; or more octets, if it had room for none, since
+// An SGL of the peer says how many messages of data its program has read: the peer has polled these, and
+// everything that was sent before the last of them. The peer has also polled an SGL of this side if it sends more
+// messages of data than all earlier SGLs allow; or any octets, if it had no room before that SGL, since
 // it waits for room by polling.
 type account struct {
 	entries  uint64 // receives of the peer
@@ -25,28 +25,28 @@ type account struct {
 // A mark stands for messages that are not of data.
 type mark struct {
 	count uint64
-	after uint64 // messages of data that were sent before the last of them
-	proof proof  // that the last of them was polled
+	after uint64 // messages of data that were sent before the last of these
+	proof proof  // that the last of these was polled
 }
 
-// A proof is what the peer can have sent without an SGL: more of either needs it.
+// A proof is how much the peer can have sent before it polled an SGL: more of either proves that it has polled it.
 type proof struct {
 	messages uint64
 	octets   uint64
 }
 
-// noOctets is the octets of a proof where no number of them proves anything.
+// noOctets is the value of proof.octets if no number of octets proves anything.
 const noOctets = math.MaxUint64
 
 func (a *account) unknown() uint64 { return a.sent - a.polled + a.controls }
 
 // mayData reports whether a message of data may be sent. At least half of the receives are for data,
-// since the peer may answer only after so many messages.
+// since the peer may not answer before it has that many messages.
 func (a *account) mayData() bool {
 	return a.sent == a.polled || a.sent-a.polled+max(a.controls, min(spare, a.entries/2)) < a.entries
 }
 
-// mayControl reports whether an SGL may be sent. Receives are left for two that the peer waits for,
+// mayControl reports whether an SGL may be sent. Receives remain for two SGLs for which the peer waits,
 // and for SHUTDOWN and DISCONNECT.
 func (a *account) mayControl() bool {
 	return a.controls+4 < a.entries/2 && a.unknown()+4 < a.entries
@@ -60,13 +60,13 @@ func (a *account) control(p proof) {
 		a.n++
 		return
 	}
-	// The last mark becomes one of both messages, of which less can be proved.
+	// The last mark comes to stand for this message, too: that weakens what can be proved of the others.
 	last := &a.marks[(a.first+a.n-1)%len(a.marks)]
 	last.count++
 	last.after, last.proof = a.sent, p
 }
 
-// acknowledged says that the peer has polled so many messages of data.
+// acknowledged records that the peer has polled so many messages of data.
 func (a *account) acknowledged(polled uint64) {
 	a.polled = max(a.polled, polled)
 	for a.n > 0 && a.marks[a.first].after < a.polled {
@@ -74,7 +74,7 @@ func (a *account) acknowledged(polled uint64) {
 	}
 }
 
-// heard says that the peer has sent so much data.
+// heard records how much data the peer has sent.
 func (a *account) heard(messages, octets uint64) {
 	proved := 0
 	for i := range a.n {

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// A oneSlot is a table with one slot that is taken whatever its number.
+// A oneSlot is a table with one slot, which Take returns for any number.
 type oneSlot struct {
 	slot  wire.Slot
 	taken []int
@@ -22,7 +22,7 @@ func (o *oneSlot) Take(i int) wire.Slot {
 	return s
 }
 
-// Entry is one that names no memory.
+// Entry returns an entry that names no memory.
 func (o *oneSlot) Entry(int) wire.Entry { return wire.Entry{} }
 
 // TestRSK_14_UnknownMessages end the stream.
@@ -59,7 +59,7 @@ func TestRSK_15_DataThatDoesNotFit(t *testing.T) {
 	require.ErrorContains(t, s.Message(data(1), nil), "1 octets after SHUTDOWN")
 }
 
-// TestRSK_15_EmptyMessages are counted as messages, and taken up to 1,024 in a row.
+// TestRSK_15_EmptyMessages count as messages, and up to 1,024 in a row are accepted.
 func TestRSK_15_EmptyMessages(t *testing.T) {
 	s := begun(t)
 	empty := wire.NewMessage(wire.OpData, 0)
@@ -80,7 +80,7 @@ func TestRSK_15_EmptyMessages(t *testing.T) {
 	require.EqualValues(t, 2, s.in.seq)
 }
 
-// TestRSK_15_LimitsThatGoBack end the stream, and so do those beyond all messages.
+// TestRSK_15_LimitsThatGoBack end the stream, and so do limits beyond all messages.
 func TestRSK_15_LimitsThatGoBack(t *testing.T) {
 	for _, limit := range []uint32{15, 0, 17, 18, math.MaxUint16} {
 		require.ErrorContains(t, begun(t).Message(wire.NewMessage(wire.OpSGL, limit), &oneSlot{}), "a limit of")
@@ -99,7 +99,7 @@ func TestRSK_15_LimitsThatGoBack(t *testing.T) {
 	require.Equal(t, []int{1, 1, 1}, table.taken, "a slot is looked at for each SGL")
 }
 
-// TestRSK_15_Slots that cannot be end the stream. One that is rewritten while it is used does not count.
+// TestRSK_15_Slots that cannot exist end the stream. A slot that is rewritten while it is used does not count.
 func TestRSK_15_Slots(t *testing.T) {
 	sgl := wire.NewMessage(wire.OpSGL, 16)
 	for _, bad := range []wire.Slot{{Length: wire.MaxHalf + 1}, {Addr: math.MaxUint64, Length: 1}} {
@@ -148,7 +148,7 @@ func TestRSK_3_SlotsInTurn(t *testing.T) {
 	require.EqualValues(t, 8, w.Addr)
 }
 
-// TestRSK_3_SlotsOfThePeerInTurn: halves are told in its slots, however many it has, and behind the last of them again in the first.
+// TestRSK_3_SlotsOfThePeerInTurn: halves are told in the peer's slots, however many it has, and after the last slot in the first again.
 func TestRSK_3_SlotsOfThePeerInTurn(t *testing.T) {
 	for slots := range uint32(5) {
 		if slots == 0 {
@@ -174,7 +174,7 @@ func TestRSK_3_SlotsOfThePeerInTurn(t *testing.T) {
 	}
 }
 
-// TestRSK_5_10_NoSGLAfterSHUTDOWN: a peer that sends nothing more needs no memory, and no credits.
+// TestRSK_5_10_NoSGLAfterSHUTDOWN: a peer that sends nothing more needs neither memory nor credits.
 func TestRSK_5_10_NoSGLAfterSHUTDOWN(t *testing.T) {
 	s := begun(t)
 	require.NoError(t, s.Message(wire.NewMessage(wire.OpData, 4096), nil))
@@ -224,8 +224,8 @@ func TestRSK_6_APeerWithOneSlot(t *testing.T) {
 	require.Equal(t, wire.Slot{Addr: 4096, Key: simKey, Length: 4096}, w.Slot)
 }
 
-// TestRSK_6_AnSGLThatIsHeldBack: a peer with 16 receives of which nothing shows that it polls is told a half only
-// when it has no octets left.
+// TestRSK_6_AnSGLThatIsHeldBack: a peer with 16 receives that is not known to poll is told a half only
+// when it has no room left.
 func TestRSK_6_AnSGLThatIsHeldBack(t *testing.T) {
 	own := common
 	own.credits = 64
@@ -279,7 +279,7 @@ func TestRSK_17_NothingIsAllocated(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(1000, turn))
 }
 
-// TestRSK_6_WhatProvesThatAnSGLWasPolled: more than the peer could send without it, and not as much.
+// TestRSK_6_WhatProvesThatAnSGLWasPolled: more than the peer could send without it, but not exactly as much.
 func TestRSK_6_WhatProvesThatAnSGLWasPolled(t *testing.T) {
 	for _, c := range []struct {
 		messages, octets uint64
@@ -292,7 +292,7 @@ func TestRSK_6_WhatProvesThatAnSGLWasPolled(t *testing.T) {
 	}
 }
 
-// TestRSK_6_MoreMessagesThanMarks: the last mark stands for several messages, and goes when the last of them
+// TestRSK_6_MoreMessagesThanMarks: the last mark stands for several messages, and is removed when the last of them
 // is proved.
 func TestRSK_6_MoreMessagesThanMarks(t *testing.T) {
 	a := account{entries: 1000}

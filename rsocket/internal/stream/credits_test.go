@@ -18,7 +18,7 @@ func TestRSK_4_CreditsWrap(t *testing.T) {
 	require.Equal(t, n, b.messages)
 }
 
-// TestRSK_5_SmallMessagesNeverStall: messages of an octet, of which a half holds far more than there are
+// TestRSK_5_SmallMessagesNeverStall: messages of one octet, of which a half holds far more than there are
 // credits.
 func TestRSK_5_SmallMessagesNeverStall(t *testing.T) {
 	for _, credits := range []int{16, 17, 384} {
@@ -28,8 +28,8 @@ func TestRSK_5_SmallMessagesNeverStall(t *testing.T) {
 	}
 }
 
-// TestRSK_6_PeersWithFewReceives runs streams between ends with all numbers of receives, that poll as
-// late as they can. No message finds none.
+// TestRSK_6_PeersWithFewReceives runs streams between ends with all numbers of receives, which poll as
+// late as they can. Every message finds a receive.
 func TestRSK_6_PeersWithFewReceives(t *testing.T) {
 	programs := map[string][2]program{
 		"octets both ways":    {{total: 3000, write: 1, reads: 1}, {total: 3000, write: 1, reads: 1}},

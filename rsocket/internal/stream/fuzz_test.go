@@ -25,7 +25,7 @@ const (
 	kinds
 )
 
-// FuzzRSK_20_Peer lets a peer send any messages and slots to a program that reads, writes and ends as it likes.
+// FuzzRSK_20_Peer makes a peer send any messages and slots to a program that reads, writes and ends at any time.
 func FuzzRSK_20_Peer(f *testing.F) {
 	step := func(kind byte, v uint32) []byte { return binary.LittleEndian.AppendUint32([]byte{kind}, v) }
 	join := func(steps ...[]byte) (all []byte) {
@@ -40,7 +40,7 @@ func FuzzRSK_20_Peer(f *testing.F) {
 	f.Fuzz(play)
 }
 
-// TestRSK_20_RandomPeers plays many random programs, the same each time.
+// TestRSK_20_RandomPeers runs many random programs, the same ones each time.
 func TestRSK_20_RandomPeers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	ops := []uint32{0, 0, 0, 0, 0x80000000, 0x80000000, 0xe0000000, 0xc0000000}
@@ -68,7 +68,7 @@ type anyTable struct {
 
 func (a *anyTable) Entry(int) wire.Entry { return a.entry }
 
-// play does what the steps say, each of which is a kind and a number.
+// play carries out the steps, each of which is a kind and a number.
 func play(t *testing.T, steps []byte) {
 	cfg, private := common.config(), common.private()
 	cfg.IOMap, private.IOMap = 4, 4

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// A reader is a Stream that reads what a peer sends, at times of the test's.
+// A reader is a Stream that reads what a peer sends, at times that the test sets.
 type reader struct {
 	*testing.T
 	*Stream
@@ -25,7 +25,7 @@ func newReader(t *testing.T) *reader {
 	return &reader{T: t, Stream: s, now: time.Second}
 }
 
-// comes is n octets of the peer, after a time.
+// comes receives n octets of the peer, after a time.
 func (r *reader) comes(after time.Duration, n uint32) {
 	r.now += after
 	drained := r.Drained()
@@ -35,7 +35,7 @@ func (r *reader) comes(after time.Duration, n uint32) {
 	}
 }
 
-// reads reads n octets, in a time, and tells the peer. Halves that should be larger become so.
+// reads reads n octets, in a time, and tells the peer. Halves that should be larger are enlarged.
 func (r *reader) reads(in time.Duration, n int) {
 	r.now += in
 	r.Consume(n)
@@ -48,7 +48,7 @@ func (r *reader) reads(in time.Duration, n int) {
 	}
 }
 
-// TestRSK_8_HalvesGrow where the peer has filled both halves, and the program reads them faster than the peer can send again.
+// TestRSK_8_HalvesGrow if the peer has filled both halves, and the program reads them faster than the peer can send again.
 func TestRSK_8_HalvesGrow(t *testing.T) {
 	r := newReader(t)
 	r.comes(0, 4096)
@@ -68,7 +68,7 @@ func TestRSK_8_HalvesGrow(t *testing.T) {
 	require.Equal(t, []int{0, 0}, r.larger)
 }
 
-// TestRSK_8_HalvesStay as they are where more room would not help.
+// TestRSK_8_HalvesStay as they are if more room would not help.
 func TestRSK_8_HalvesStay(t *testing.T) {
 	t.Run("the peer is not much later", func(t *testing.T) {
 		r := newReader(t)

@@ -7,19 +7,20 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// An iomap is the memory that one side may write to by offset, without messages, and what this side tells of its own.
+// An iomap holds the entries of the peer's memory to which this side may write by offset, without messages, and the entries of
+// this side's own memory that the peer is still to be told of.
 type iomap struct {
-	there []wire.Entry // of the peer; those of length 0 are not known yet
+	there []wire.Entry // of the peer; entries of length 0 are not known yet
 	told  int          // entries that the peer knows, or will know
-	most  int          // those that it has room for
-	tell  []wire.Entry // the last of them, which have not been posted
+	most  int          // entries that the peer has room for
+	tell  []wire.Entry // the last of the told entries, which have not been posted
 }
 
 func newIOMap(cfg Config, peer wire.Private) iomap {
 	return iomap{there: make([]wire.Entry, cfg.IOMap), most: wire.Entries(peer.IOMap)}
 }
 
-// Map has the peer told of an entry, behind what is queued. It reports false if the peer has no room for more.
+// Map queues an entry for the peer, behind what is queued. It reports false if the peer has no room for more.
 func (s *Stream) Map(e wire.Entry) bool {
 	m := &s.maps
 	if m.told == m.most {
@@ -30,7 +31,7 @@ func (s *Stream) Map(e wire.Entry) bool {
 	return true
 }
 
-// nextEntry is an entry to be told. The message takes a credit.
+// nextEntry returns the Work that tells the peer of an entry. The message takes a credit.
 func (s *Stream) nextEntry() (Work, bool) {
 	m := &s.maps
 	if len(m.tell) == 0 || s.out.pending() || s.posts.controls >= maxControls || s.out.sent == s.out.limit || !s.polls.mayData() {
@@ -70,7 +71,8 @@ func (s *Stream) entry(i uint32, t Table) error {
 	return nil
 }
 
-// Mapped returns where the peer has the octets from an offset on, and how many of them are in one place: none if it has not told.
+// Mapped returns where the peer has mapped the octets from an offset on, and how many of them are contiguous. ok is false if
+// the peer has mapped none.
 func (s *Stream) Mapped(offset uint64) (at wire.Slot, ok bool) {
 	for _, e := range s.maps.there {
 		if in := offset - e.Offset; offset >= e.Offset && in < uint64(e.Length) {
@@ -80,7 +82,7 @@ func (s *Stream) Mapped(offset uint64) (at wire.Slot, ok bool) {
 	return wire.Slot{}, false
 }
 
-// RingSpace is Room for octets that are written by offset, which need no credits of the peer.
+// RingSpace is like Room, for octets that are written by offset, which need no credits of the peer.
 func (s *Stream) RingSpace() (off, n int) {
 	if s.out.pending() || s.posts.full() {
 		return 0, 0
@@ -89,7 +91,7 @@ func (s *Stream) RingSpace() (off, n int) {
 	return off, min(n, maxWrite)
 }
 
-// WriteMapped takes the first n octets of RingSpace as posted.
+// WriteMapped returns the Work that writes the first n octets of RingSpace, and takes them as posted.
 func (s *Stream) WriteMapped(to wire.Slot, n int) Work {
 	w := Work{Writes: Mapped, Addr: to.Addr, Key: to.Key, Off: s.out.at(s.out.posted), N: n}
 	s.out.queued += uint64(n)

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// mapping makes a stream whose peer may map that many entries, and has room for two.
+// mapping makes a stream whose peer may map that many entries, and itself has room for two.
 func mapping(t *testing.T, entries int) *Stream {
 	big := sizes{half: 8192, credits: 384, ring: 8192}
 	cfg, private := big.config(), big.private()
@@ -150,8 +150,8 @@ func TestRSK_18_MappedWrites(t *testing.T) {
 	require.Zero(t, room)
 }
 
-// TestRSK_18_MappedWritesWaitForTheirTurn: octets of the stream that are queued already go ahead of them, and the send queue has room
-// for so many.
+// TestRSK_18_MappedWritesWaitForTheirTurn: octets of the stream that are queued already go ahead of them, and the send queue has a limited
+// size.
 func TestRSK_18_MappedWritesWaitForTheirTurn(t *testing.T) {
 	s := mapping(t, 2)
 	s.out.limit = 0
@@ -173,7 +173,7 @@ func TestRSK_18_MappedWritesWaitForTheirTurn(t *testing.T) {
 	require.NotZero(t, room)
 }
 
-// TestRSK_18_NothingIsQueuedBehindAnEntryThatWaits: what is written later would come ahead of it.
+// TestRSK_18_NothingIsQueuedBehindAnEntryThatWaits: octets that are written later would overtake it.
 func TestRSK_18_NothingIsQueuedBehindAnEntryThatWaits(t *testing.T) {
 	s := mapping(t, 0)
 	s.posts.controls = maxControls
@@ -201,7 +201,7 @@ func TestRSK_18_AnEntryIsBehindWhatIsQueued(t *testing.T) {
 	}
 }
 
-// TestRSK_20_SGLsWaitUntilOthersHaveLeftTheQP: the send queue has room for so many.
+// TestRSK_20_SGLsWaitUntilOthersHaveLeftTheQP: the send queue has a limited size.
 func TestRSK_20_SGLsWaitUntilOthersHaveLeftTheQP(t *testing.T) {
 	big := sizes{half: 8192, credits: 384, ring: 8192}
 	s := New(big.config(), big.private())

@@ -7,8 +7,8 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// A librdmacm does what librdmacm does with the same messages, in its words: it counts in 16 bits, tests
-// limits for equality alone, and looks at slots in memory before it has polled the message behind
+// A librdmacm does what librdmacm does with the same messages, in its terms: it counts in 16 bits, tests
+// limits only for equality, and looks at slots in memory before it has polled the message behind
 // them.
 type librdmacm struct {
 	half, rq, sq int
@@ -126,8 +126,8 @@ func (s *librdmacm) Message(m wire.Message, _ Table) error {
 	return nil
 }
 
-// TestRSK_6_LibrdmacmWithFewReceives runs streams to what librdmacm does, which polls as late as it can. It
-// has no receive beyond those that it tells.
+// TestRSK_6_LibrdmacmWithFewReceives runs streams to a librdmacm, which polls as late as it can. It
+// has no receives beyond those that it tells.
 func TestRSK_6_LibrdmacmWithFewReceives(t *testing.T) {
 	programs := map[string][2]program{
 		"octets both ways": {{total: 3000, write: 1, reads: 1}, {total: 3000, write: 1, reads: 1}},

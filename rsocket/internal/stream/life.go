@@ -2,7 +2,7 @@ package stream
 
 import "github.com/goiwarp/iwarp/rsocket/internal/wire"
 
-// saying is how far this side has come with what it sends.
+// saying is the state of the direction to the peer.
 type saying uint8
 
 const (
@@ -13,7 +13,7 @@ const (
 	sayGone            // DISCONNECT was sent, or need not be
 )
 
-// hearing is how far the peer has come with what it sends.
+// hearing is the state of the direction from the peer.
 type hearing uint8
 
 const (
@@ -22,30 +22,30 @@ const (
 	hearGone         // DISCONNECT has come
 )
 
-// A life is the end of a stream, which comes by messages: the end of the connection says less.
+// A life tracks the end of a stream, which messages announce: the end of the connection says less.
 type life struct {
 	said  saying
 	heard hearing
 }
 
-// over reports whether messages of the peer mean nothing any more.
+// over reports whether messages of the peer no longer have a meaning.
 func (l *life) over() bool { return l.said == sayGone }
 
-// shutdown is asked for by the program.
+// shutdown is called for the program.
 func (l *life) shutdown() {
 	if l.said == sayOpen {
 		l.said = sayDraining
 	}
 }
 
-// disconnect is asked for by the program.
+// disconnect is called for the program.
 func (l *life) disconnect() {
 	if l.said < sayEnding {
 		l.said = sayEnding
 	}
 }
 
-// shut is what the peer says.
+// shut takes SHUTDOWN of the peer.
 func (l *life) shut() {
 	l.heard = max(l.heard, hearShut)
 	if l.said == sayShut {
@@ -53,11 +53,11 @@ func (l *life) shut() {
 	}
 }
 
-// disconnected is what the peer says.
+// disconnected takes DISCONNECT of the peer.
 func (l *life) disconnected() { l.said, l.heard = sayGone, hearGone }
 
-// last returns the message that is due when everything queued was posted, if any, and goes on to
-// what follows it. Where both sides stop, the second says DISCONNECT.
+// last returns the message that is due, if any, after everything queued was posted, and enters the
+// state that follows. If both sides stop, the second one sends DISCONNECT.
 func (l *life) last() (wire.Message, bool) {
 	switch {
 	case l.said == sayDraining && l.heard == hearOpen:

@@ -15,7 +15,7 @@ var (
 
 var common = sizes{half: 4096, credits: 16, ring: 4096}
 
-// begun is a stream whose first SGL was sent.
+// begun returns a stream whose first SGL was sent.
 func begun(t testing.TB) *Stream {
 	s := New(common.config(), common.private())
 	w, ok := s.Next()
@@ -74,8 +74,8 @@ func TestRSK_10_MessagesOfTheEnd(t *testing.T) {
 	}
 }
 
-// TestRSK_10_TheEndIsBehindWhatIsQueued: DISCONNECT waits for octets that wait for credits, and is given
-// up waiting for them by Abandon.
+// TestRSK_10_TheEndIsBehindWhatIsQueued: DISCONNECT waits for octets that wait for credits, until Abandon
+// drops them.
 func TestRSK_10_TheEndIsBehindWhatIsQueued(t *testing.T) {
 	s := begun(t)
 	for range 8 {
@@ -101,7 +101,7 @@ func TestRSK_10_TheEndIsBehindWhatIsQueued(t *testing.T) {
 	require.EqualValues(t, 8, s.out.queued, "what is given up has never been there")
 }
 
-// TestRSK_10_ADisconnectDropsWhatIsQueued since the peer does not take it any more.
+// TestRSK_10_ADisconnectDropsWhatIsQueued, since the peer no longer takes it.
 func TestRSK_10_ADisconnectDropsWhatIsQueued(t *testing.T) {
 	s := begun(t)
 	s.Queue(4096)

@@ -8,8 +8,8 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// TestRSK_17_QuietMessages: of small messages every sixteenth has a completion, of octets each eighth of the ring, of SGLs every
-// second one, and the last message of all.
+// TestRSK_17_QuietMessages: every sixteenth small message has a completion, one message for each eighth of the ring, every
+// second SGL, and the last message of all.
 func TestRSK_17_QuietMessages(t *testing.T) {
 	big := sizes{half: 8192, credits: 384, ring: 8192}
 	next := func(s *Stream, n int) bool {
@@ -45,7 +45,7 @@ func TestRSK_17_QuietMessages(t *testing.T) {
 	require.False(t, w.Quiet)
 }
 
-// TestRSK_17_FlushedWithQuietMessages: a peer that has ended the stream wants none of them, and nothing tells when they have left the QP.
+// TestRSK_17_FlushedWithQuietMessages: a peer that has ended the stream needs none of them, and no completion reports that they have left.
 func TestRSK_17_FlushedWithQuietMessages(t *testing.T) {
 	big := sizes{half: 8192, credits: 384, ring: 8192}
 	for _, n := range []int{1, 1024} {
@@ -64,7 +64,7 @@ func TestRSK_17_FlushedWithQuietMessages(t *testing.T) {
 	}
 }
 
-// TestRSK_20_RoomIsFreeWhenTheMessageHasLeft the QP, not before: the QP may read it until then.
+// TestRSK_20_RoomIsFreeWhenTheMessageHasLeft the QP, not before: until then the QP may read it.
 func TestRSK_20_RoomIsFreeWhenTheMessageHasLeft(t *testing.T) {
 	big := sizes{half: 8192, credits: 384, ring: 4096}
 	s := New(big.config(), big.private())

@@ -6,7 +6,7 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// maxEmpty is how many messages without octets are taken in a row.
+// maxEmpty is how many messages without octets are accepted in a row.
 const maxEmpty = 1024
 
 // A receiver accounts for the octets of the peer.
@@ -17,22 +17,22 @@ type receiver struct {
 	growth  growth
 
 	told uint64 // octets that the peer may write, in all
-	got  uint64 // those that its messages say it has written
-	read uint64 // those that the program has read
+	got  uint64 // octets that the peer has written, as its messages say
+	read uint64 // octets that the program has read
 
 	credits uint64
 	limit   uint64   // messages of data that the peer may send, in all
-	count   uint64   // those that have come
-	seq     uint64   // those whose octets have all been read
+	count   uint64   // messages of data that have come
+	seq     uint64   // messages of data whose octets have all been read
 	toldSeq uint64   // seq when the limit was told last
 	lengths []uint32 // what is left to read of each message that is not in seq
-	empty   int      // messages without octets, the last ones
+	empty   int      // how many of the last messages had no octets
 }
 
 // A half is memory that the peer writes to.
 type half struct {
 	wire.Slot
-	end uint64 // the octets that the peer has written in all when it is full
+	end uint64 // the octets that the peer has written in all when the half is full
 }
 
 func (h *half) size() uint64 { return uint64(h.Length) }
@@ -64,7 +64,7 @@ func (r *receiver) arrived(n uint64) error {
 	return nil
 }
 
-// mayArrive reports whether the peer had a credit for a message.
+// mayArrive returns an error if the peer had no credit for a message.
 func (r *receiver) mayArrive() error {
 	if r.count == r.limit {
 		return fmt.Errorf("%d messages of data, more than the credits for them", r.count+1)
@@ -72,7 +72,7 @@ func (r *receiver) mayArrive() error {
 	return nil
 }
 
-// add adds a message of n octets to those that are to be read.
+// add adds a message of n octets to the messages that are to be read.
 func (r *receiver) add(n uint64) {
 	r.lengths[r.count%r.credits] = uint32(n)
 	r.count++
@@ -90,7 +90,7 @@ func (r *receiver) readable() (half, off, n int) {
 	return r.reading, int(h.size() - left), int(min(r.got-r.read, left))
 }
 
-// consume says that n more octets were read, which readable has returned.
+// consume records that n more of the octets that readable has returned were read.
 func (r *receiver) consume(n uint64) {
 	if r.read += n; n > 0 && r.read == r.halves[r.reading].end {
 		r.reading = 1 - r.reading
@@ -106,8 +106,8 @@ func (r *receiver) consume(n uint64) {
 	}
 }
 
-// freeHalf reports whether a half may be told to a peer with so many slots: it was read, and the slot that is written next is
-// used up.
+// freeHalf reports whether a peer with so many slots may be told of a half: the half was read, and the slot that is written next
+// is used up.
 func (r *receiver) freeHalf(slots uint32) bool {
 	filling := uint32(0)
 	for i := range r.halves {
@@ -120,7 +120,7 @@ func (r *receiver) freeHalf(slots uint32) bool {
 
 // filling returns the half that the peer writes to next, or -1.
 func (r *receiver) filling() int {
-	for _, i := range []int{r.next, 1 - r.next} { // the one that is told next was told before the other
+	for _, i := range []int{r.next, 1 - r.next} { // the half that is told next was told before the other
 		if r.halves[i].end > r.got {
 			return i
 		}
@@ -128,17 +128,17 @@ func (r *receiver) filling() int {
 	return -1
 }
 
-// owesCredits reports whether so many messages were read that a new limit should be told, also
-// without a half: small messages use up credits long before they fill one.
+// owesCredits reports whether enough messages were read to tell a new limit, even
+// without a half: small messages use up credits long before they fill a half.
 func (r *receiver) owesCredits() bool { return r.seq-r.toldSeq >= max(r.credits/2, 1) }
 
 // starves reports whether the peer sends no data before it has polled the next SGL: it has no room, or no more credits than
-// a peer like this side keeps, see account.mayData.
+// a peer like this side reserves, see account.mayData.
 func (r *receiver) starves() bool {
 	return r.told == r.got || r.count+min(spare, r.credits/2) >= r.limit
 }
 
-// proof is what shows that the peer has polled the SGL that is told next.
+// proof returns the proof that the peer has polled the next SGL.
 func (r *receiver) proof() proof {
 	p := proof{messages: r.limit, octets: noOctets}
 	if r.told == r.got {
@@ -147,7 +147,7 @@ func (r *receiver) proof() proof {
 	return p
 }
 
-// tell says that the limit is told, and with it a half.
+// tell records that the limit is told, and, if half is set, the next half.
 func (r *receiver) tell(half bool) {
 	r.toldSeq = r.seq
 	r.limit = r.seq + r.credits

@@ -10,16 +10,16 @@ import (
 type sender struct {
 	ring   int
 	queued uint64 // octets that the program has written, in all
-	posted uint64 // of them, those that are or were with the QP
-	freed  uint64 // of them, those that have left it
-	base   uint64 // of them, those before the one that is at the start of the ring
+	posted uint64 // of these, octets that were posted to the QP
+	freed  uint64 // of these, octets that have left the QP
+	base   uint64 // octets before the one at the start of the ring
 
 	limit uint64 // messages of data that may be sent, in all
-	sent  uint64 // those that were
+	sent  uint64 // messages of data that were sent
 
-	slots [Slots]wire.Slot // what is left of each that was taken
-	use   int              // the one that is being filled
-	next  int              // the one that the peer writes next
+	slots [Slots]wire.Slot // what is left of each slot that was taken
+	use   int              // the slot that is being filled
+	next  int              // the slot that the peer writes next
 }
 
 func newSender(ring int, peer wire.Private) sender {
@@ -31,14 +31,14 @@ func newSender(ring int, peer wire.Private) sender {
 	}
 }
 
-// room returns the first free part of the ring that one message takes.
+// room returns the first free part of the ring, as much of it as one message may carry.
 func (s *sender) room() (off, n int) {
 	off, n = s.space()
 	return off, min(n, s.allowed())
 }
 
-// space returns the first free part of the ring. An empty ring is filled from its start: its end would make two messages of what
-// is one Write of the program.
+// space returns the first free part of the ring. An empty ring is filled from its start, so that its end does not split one
+// Write of the program into two messages.
 func (s *sender) space() (off, n int) {
 	if s.freed == s.queued {
 		s.base = s.queued
@@ -50,7 +50,7 @@ func (s *sender) space() (off, n int) {
 // at returns where in the ring an octet is.
 func (s *sender) at(octet uint64) int { return int((octet - s.base) % uint64(s.ring)) }
 
-// allowed returns how many octets the next message may have: none without credits or a slot.
+// allowed returns how many octets the next message may carry: none without credits or a slot.
 func (s *sender) allowed() int {
 	if s.sent == s.limit {
 		return 0
@@ -61,8 +61,8 @@ func (s *sender) allowed() int {
 func (s *sender) drop() { s.queued = s.posted }
 
 // raise takes the low bits of a new limit, and returns how many messages of data it acknowledges.
-// entries is how many receives the peer has, the distance from those that it has read to its limit. A
-// limit that goes back looks like one that is far ahead.
+// entries is how many receives the peer has: its limit less the messages that it has read. A
+// limit that decreases looks like one that is far ahead.
 func (s *sender) raise(low uint16, entries uint64) (acked uint64, err error) {
 	limit := s.limit + uint64(low-uint16(s.limit))
 	if limit-entries > s.sent {
@@ -72,10 +72,10 @@ func (s *sender) raise(low uint16, entries uint64) (acked uint64, err error) {
 	return limit - entries, nil
 }
 
-// wantsSlot reports whether the next slot of the peer may be taken: what was in it is used up.
+// wantsSlot reports whether the next slot of the peer may be taken: the slot that it replaces is used up.
 func (s *sender) wantsSlot() bool { return s.slots[s.next].Length == 0 }
 
-// take copies the slot that the peer writes next, if it has.
+// take copies the slot that the peer writes next, if the peer has written it.
 func (s *sender) take(t Table) error {
 	slot := t.Take(s.next)
 	if slot.Length == 0 {
@@ -89,17 +89,17 @@ func (s *sender) take(t Table) error {
 	return nil
 }
 
-// pending reports whether octets are queued that are not posted.
+// pending reports whether queued octets are not posted yet.
 func (s *sender) pending() bool { return s.queued != s.posted }
 
-// piece returns the octets of the next message: nothing without credits or a slot. What is queued and not posted is in one part of the
-// ring, that of the room in which it was queued.
+// piece returns the octets of the next message: none without credits or a slot. Octets that are queued and not posted are contiguous in
+// the ring: they are within the room in which they were queued.
 func (s *sender) piece() (off, n int, to wire.Slot) {
 	off = s.at(s.posted)
 	return off, min(int(s.queued-s.posted), s.allowed()), s.slots[s.use]
 }
 
-// advance says that n octets are posted.
+// advance records that n octets are posted.
 func (s *sender) advance(n int) {
 	s.sent++
 	s.posted += uint64(n)

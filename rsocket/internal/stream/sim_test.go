@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// A protocol is a Stream, or what stands for that of a peer.
+// A protocol is a Stream, or an emulation of a peer's protocol.
 type protocol interface {
 	Room() (off, n int)
 	Queue(n int)
@@ -42,7 +42,7 @@ type end struct {
 	most        int // messages that were in the queue at one time
 }
 
-// sizes are what an end is made of.
+// sizes are the parameters of an end.
 type sizes struct{ half, credits, ring int }
 
 const (
@@ -70,17 +70,17 @@ func join(t testing.TB, a, b sizes) (x, y *end) {
 	return x, y
 }
 
-// Take is that of a Table.
+// Take implements Table.
 func (e *end) Take(i int) wire.Slot {
 	s := e.slots[i]
 	e.slots[i] = wire.Slot{}
 	return s
 }
 
-// Entry is that of a Table: there is no iomap.
+// Entry implements Table: there is no iomap.
 func (e *end) Entry(int) wire.Entry { return wire.Entry{} }
 
-// octet is octet i of each direction.
+// octet returns octet i of each direction.
 func octet(i int) byte { return byte(i*7 + i>>8) }
 
 // write writes at most n octets, and returns how many.
@@ -114,7 +114,7 @@ func (e *end) consumes(n int) int {
 	return n
 }
 
-// memory is what a key stands for.
+// memory returns the memory that a key stands for.
 func (e *end) memory(key uint32) []byte {
 	if key == simKey {
 		return e.in
@@ -122,7 +122,7 @@ func (e *end) memory(key uint32) []byte {
 	return e.large[key-simLarge]
 }
 
-// enlarge replaces the half that is told next, if there is one, by one that is n octets larger.
+// enlarge replaces the half that is told next, if any, by one that is n octets larger.
 func (e *end) enlarge(n int) {
 	s, ok := e.protocol.(*Stream)
 	if !ok || !s.in.freeHalf(Slots) {
@@ -133,7 +133,7 @@ func (e *end) enlarge(n int) {
 	e.large = append(e.large, make([]byte, size))
 }
 
-// send sends all that is due, and reports whether there was something.
+// send sends everything that is due, and reports whether there was anything.
 func (e *end) send() (sent bool) {
 	for w, ok := e.Next(); ok; w, ok = e.Next() {
 		sent = true
@@ -189,7 +189,7 @@ func (e *end) poll() bool {
 	return n > 0
 }
 
-// A program is what an end does.
+// A program says what an end does.
 type program struct {
 	total  int // octets that it writes
 	write  int // at a time, at most

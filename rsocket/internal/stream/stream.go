@@ -6,7 +6,7 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// A Config is what this end has told, or will tell, in its private data.
+// A Config describes this end: its private data, and the size of its ring.
 type Config struct {
 	Half    uint32 // octets of each half
 	Key     uint32 // of both halves: the first is at 0, the second behind it
@@ -28,7 +28,7 @@ const Slots = 2
 
 const (
 	maxPosts    = 64      // messages of data that are with the QP at one time
-	maxControls = 4       // other messages that are
+	maxControls = 4       // other messages that are with the QP at one time
 	maxWrite    = 1 << 16 // octets of one message
 )
 
@@ -44,7 +44,7 @@ type Stream struct {
 	maps  iomap
 	posts posts
 	table wire.Table // of the peer
-	at    uint32     // the slot of it that is written next
+	at    uint32     // the slot of the table that is written next
 }
 
 // New returns a stream to a peer whose private data has been checked.
@@ -112,7 +112,7 @@ func (s *Stream) ctrl(m wire.Message) error {
 	return nil
 }
 
-// Room returns the first free part of the ring of what is to be sent, as far as it can be posted at once.
+// Room returns the first free part of the ring, as much of it as can be posted at once.
 func (s *Stream) Room() (off, n int) {
 	if s.queued() || s.posts.full() || !s.polls.mayData() {
 		return 0, 0
@@ -120,28 +120,28 @@ func (s *Stream) Room() (off, n int) {
 	return s.out.room()
 }
 
-// queued reports whether octets, or entries of the iomap, are still to be posted. What the program does later comes behind them.
+// queued reports whether octets, or entries of the iomap, are still to be posted. What the program queues later follows them.
 func (s *Stream) queued() bool { return s.out.pending() || len(s.maps.tell) > 0 }
 
-// Queue says that the first n octets of Room are to be sent.
+// Queue queues the first n octets of Room to be sent.
 func (s *Stream) Queue(n int) { s.out.queued += uint64(n) }
 
 // Readable returns the first part of a half that may be read.
 func (s *Stream) Readable() (half, off, n int) { return s.in.readable() }
 
-// Told returns how many octets the peer may write in all, as it was told.
+// Told returns how many octets the peer was told that it may write in all.
 func (s *Stream) Told() uint64 { return s.in.told }
 
-// Consume says that the first n octets of Readable were read.
+// Consume records that the first n octets of Readable were read.
 func (s *Stream) Consume(n int) { s.in.consume(uint64(n)) }
 
-// Shutdown ends what is sent, behind what is queued.
+// Shutdown ends the direction to the peer, behind what is queued.
 func (s *Stream) Shutdown() { s.life.shutdown() }
 
 // Disconnect ends the stream, behind what is queued.
 func (s *Stream) Disconnect() { s.life.disconnect() }
 
-// Abandon drops what is queued and not with the QP.
+// Abandon drops what is queued and not posted.
 func (s *Stream) Abandon() {
 	s.out.drop()
 	s.maps.tell = nil
@@ -153,18 +153,18 @@ func (s *Stream) Writable() bool { return s.life.said == sayOpen }
 // Reset reports whether the peer has disconnected.
 func (s *Stream) Reset() bool { return s.life.heard == hearGone }
 
-// Complete reports whether all that the peer had to send has come.
+// Complete reports whether everything that the peer had to send has arrived.
 func (s *Stream) Complete() bool { return s.life.heard != hearOpen }
 
-// Owes reports whether something that the program has queued, octets, an entry or an end, is still to be posted.
+// Owes reports whether something that the program has queued is still to be posted: octets, an entry or the end.
 func (s *Stream) Owes() bool {
 	return s.life.said != sayGone && (s.queued() || s.life.said == sayDraining || s.life.said == sayEnding)
 }
 
-// Flushed reports whether all that was to be sent, the end included, has left the QP. Where the peer has ended the stream
-// quiet messages may be left.
+// Flushed reports whether everything that was to be sent, including the end, has left the QP. If the peer has ended the stream,
+// quiet messages may remain.
 func (s *Stream) Flushed() bool { return s.life.said == sayGone && s.posts.n <= s.posts.quiet.messages }
 
-// Unsent reports whether octets that were queued have not left the QP. Those of quiet messages count as if they had: nothing
-// tells that they have.
+// Unsent reports whether queued octets have not left the QP. Octets of quiet messages count as having left it: no completion
+// reports them.
 func (s *Stream) Unsent() bool { return s.out.queued-s.out.freed > uint64(s.posts.quiet.octets) }

@@ -2,7 +2,7 @@ package stream
 
 import "github.com/goiwarp/iwarp/rsocket/internal/wire"
 
-// A Work is what is to be posted: a message, and ahead of it what is written, if anything.
+// A Work is what is to be posted: a message, a Write ahead of it, or both.
 type Work struct {
 	Message wire.Message
 	Writes  Writes
@@ -11,10 +11,10 @@ type Work struct {
 	Off, N  int       // of the ring, if data is written
 	Slot    wire.Slot // if a slot is
 	Entry   wire.Entry
-	Quiet   bool // it needs no completion of its own: that of a later one tells that it has left the QP, too
+	Quiet   bool // it needs no completion of its own: that of a later message covers it
 }
 
-// Writes is what is written, ahead of a message if there is one.
+// Writes says what is written, ahead of the message if there is one.
 type Writes uint8
 
 const (
@@ -42,7 +42,7 @@ func (s *Stream) Next() (Work, bool) {
 	return s.nextLast()
 }
 
-// wantsSGL reports whether the peer is to be told a half or credits.
+// wantsSGL reports whether the peer is to be told of a half or of credits.
 func (s *Stream) wantsSGL() bool {
 	return s.life.heard == hearOpen && (s.in.freeHalf(s.table.Slots) || s.in.owesCredits())
 }
@@ -51,13 +51,13 @@ func (s *Stream) nextSGL() (Work, bool) {
 	if !s.wantsSGL() || s.posts.controls >= maxControls {
 		return Work{}, false
 	}
-	// A peer that cannot go on without this message must poll to see it. To hold it back for want of
-	// proof would be the end of a stream in one direction.
+	// A peer that cannot go on without this message must poll to see it. Holding it back for lack of
+	// proof would stop a stream in one direction for ever.
 	if !s.polls.mayControl() && !s.in.starves() {
 		return Work{}, false
 	}
 	half := s.in.freeHalf(s.table.Slots)
-	// The limit has more than 16 bits, as that of librdmacm has.
+	// The limit may take more than 16 bits, as librdmacm's does.
 	w := Work{Message: wire.NewMessage(wire.OpSGL, uint32(uint16(s.in.seq))+uint32(s.in.credits))}
 	if half {
 		w.Writes = OneSlot
@@ -105,8 +105,8 @@ func (s *Stream) nextLast() (Work, bool) {
 }
 
 // quiet reports whether the newest message may be quiet. A completion wakes a goroutine, so most small messages have none.
-// But whatever waits until messages have left the QP, for octets of the ring, or for one message more, waits for some that are not
-// quiet: the quiet ones behind the last of these are a part of what there may be.
+// But a wait for octets of the ring, or for one more message, ends only with the completion of a message that is not
+// quiet: so the quiet messages behind the last such message are bounded to a part of the ring and of the messages.
 func (s *Stream) quiet() bool {
 	q := &s.posts.quiet
 	if q.octets < s.out.ring/8 && q.messages < maxPosts/4 && q.controls < maxControls/2 {
@@ -116,18 +116,18 @@ func (s *Stream) quiet() bool {
 	return false
 }
 
-// Completed says that the oldest message that is with the QP has left it.
+// Completed records that the oldest message of the QP has left it.
 func (s *Stream) Completed() { s.out.freed += uint64(s.posts.pop()) }
 
-// posts are the messages that are with the QP, in order. Completions come in the same order.
+// posts are the messages that are posted to the QP, in order. Completions come in the same order.
 type posts struct {
 	octets   [maxPosts + maxControls + 2]int // of data, or aControl
 	first, n int
 	controls int  // how many are not of data
-	quiet    tail // the newest of them
+	quiet    tail // the newest messages, all of them quiet
 }
 
-// A tail is the newest messages, up to some number.
+// A tail counts some of the newest messages.
 type tail struct{ messages, controls, octets int }
 
 // aControl stands for a message without data of the program.

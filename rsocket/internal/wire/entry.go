@@ -8,7 +8,7 @@ import (
 // EntrySize is the length of an entry of an iomap in octets.
 const EntrySize = 24
 
-// MaxEntries is how many entries an iomap may have.
+// MaxEntries is the maximum number of entries of an iomap.
 const MaxEntries = 127 << 8
 
 // An Entry names memory that the receiver of the entry may write to by offsets, without messages: its first octet is at Offset.
@@ -27,7 +27,7 @@ func ParseEntry(b *[EntrySize]byte, o Order) Entry {
 	return Entry{Offset: o.uint64(b[0:8]), Slot: ParseSlot((*[SlotSize]byte)(b[8:]), o)}
 }
 
-// Check refuses memory, and offsets, that cannot be.
+// Check refuses memory and offsets that cannot exist.
 func (e Entry) Check() error {
 	if e.Offset > math.MaxUint64-uint64(e.Length) {
 		return fmt.Errorf("an entry of %d octets at offset %#x", e.Length, e.Offset)
@@ -35,8 +35,8 @@ func (e Entry) Check() error {
 	return e.Slot.Check()
 }
 
-// ScaleEntries returns what the private data says for a number of entries, from 0 to MaxEntries: above 128 it is a multiple of 256,
-// the next one.
+// ScaleEntries returns the octet of the private data that stands for n entries, from 0 to MaxEntries. Above 128 the number is rounded
+// up to a multiple of 256.
 func ScaleEntries(n int) uint8 {
 	if n <= 0x80 {
 		return uint8(n)
@@ -44,7 +44,7 @@ func ScaleEntries(n int) uint8 {
 	return 0x80 | uint8((n+255)>>8)
 }
 
-// Entries returns how many entries the private data offers.
+// Entries returns the number of entries that an octet of the private data stands for.
 func Entries(scaled uint8) int {
 	if scaled <= 0x80 {
 		return int(scaled)

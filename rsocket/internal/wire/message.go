@@ -15,7 +15,7 @@ const (
 	OpCtrl     Op = 7
 )
 
-// What an OpCtrl says.
+// The numbers that an OpCtrl carries.
 const (
 	CtrlDisconnect = 0
 	CtrlKeepAlive  = 1
@@ -28,7 +28,7 @@ const MaxData = 1<<29 - 1
 // A Message is the contents of one Send: the op in bits 31 to 29, and a number.
 type Message uint32
 
-// NewMessage makes a message. data is MaxData at most.
+// NewMessage returns a message. data is MaxData at most.
 func NewMessage(op Op, data uint32) Message { return Message(uint32(op)<<29 | data&MaxData) }
 
 // Op returns the kind of the message.
@@ -40,7 +40,7 @@ func (m Message) Data() uint32 { return uint32(m) & MaxData }
 // Append appends the message.
 func (m Message) Append(b []byte, o Order) []byte { return o.appendUint32(b, uint32(m)) }
 
-// ParseMessage reads a message, which has four octets and no more.
+// ParseMessage parses a message, which must have exactly four octets.
 func ParseMessage(b []byte, o Order) (Message, error) {
 	if len(b) != MessageSize {
 		return 0, fmt.Errorf("a message of %d octets in place of %d", len(b), MessageSize)

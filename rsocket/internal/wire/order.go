@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// An Order is the byte order of messages and slots. The zero value is little-endian, which is that of
+// An Order is the byte order of messages and slots. The zero value is little-endian, the order of
 // every host that matters.
 type Order uint8
 

@@ -14,12 +14,12 @@ const (
 	maxSlots = 64 // in the table of a peer; librdmacm has 2
 )
 
-// Flags are those of the private data.
+// Flags are the flags of the private data.
 type Flags uint8
 
 const (
 	FlagNet   Flags = 1 << iota // the sender's host is big-endian
-	FlagIOMap                   // the octet IOMap counts, also if it is 0
+	FlagIOMap                   // the octet IOMap is valid, even if it is 0
 )
 
 // Order is the byte order of a host with these flags.
@@ -61,8 +61,8 @@ func (p Private) Append(b []byte) []byte {
 	return p.Half.Append(b, Big)
 }
 
-// ParsePrivate reads the private data of a peer, and refuses what no stream can come of. Octets behind
-// it are passed over.
+// ParsePrivate parses the private data of a peer, and refuses values with which no stream is possible. Octets
+// behind it are ignored.
 func ParsePrivate(b []byte) (Private, error) {
 	if len(b) < PrivateSize {
 		return Private{}, fmt.Errorf("%d octets of private data in place of %d", len(b), PrivateSize)

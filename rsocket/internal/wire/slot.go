@@ -8,7 +8,7 @@ import (
 // SlotSize is the length of a slot in octets.
 const SlotSize = 16
 
-// MaxHalf is the longest half that is taken from a peer.
+// MaxHalf is the length of the longest half that is accepted from a peer.
 const MaxHalf = 1 << 30
 
 // A Slot names memory that the receiver of the slot may write to. One of length 0 names none.
@@ -30,7 +30,7 @@ func ParseSlot(b *[SlotSize]byte, o Order) Slot {
 	return Slot{Addr: o.uint64(b[0:8]), Key: o.uint32(b[8:12]), Length: o.uint32(b[12:16])}
 }
 
-// Check refuses memory that cannot be.
+// Check refuses memory that cannot exist.
 func (s Slot) Check() error {
 	switch {
 	case s.Length > MaxHalf:

@@ -34,7 +34,7 @@ var captured = []struct {
 	},
 }
 
-// TestRSK_1_PrivateData holds the codec against captured octets.
+// TestRSK_1_PrivateData compares the codec with captured octets.
 func TestRSK_1_PrivateData(t *testing.T) {
 	for _, c := range captured {
 		b := octets(c.octets)
@@ -96,7 +96,7 @@ func TestRSK_1_PrivateDataAtTheLimits(t *testing.T) {
 	require.Zero(t, got.IOMap, "the octet does not count without its flag")
 }
 
-// TestRSK_2_Messages holds the codec against captured octets, and the same in the order of a big-endian host.
+// TestRSK_2_Messages compares the codec with captured octets, and with the same octets in the order of a big-endian host.
 func TestRSK_2_Messages(t *testing.T) {
 	for _, c := range []struct {
 		octets string
@@ -131,7 +131,7 @@ func TestRSK_2_Messages(t *testing.T) {
 	}
 }
 
-// TestRSK_2_Slots holds the codec against captured octets.
+// TestRSK_2_Slots compares the codec with captured octets.
 func TestRSK_2_Slots(t *testing.T) {
 	b := [SlotSize]byte(octets("0070ee3a837f0000" + "00defee2" + "00000800"))
 	want := Slot{Addr: 0x7f833aee7000, Key: 0xe2fede00, Length: 512 << 10}
@@ -145,7 +145,7 @@ func TestRSK_2_Slots(t *testing.T) {
 	require.Error(t, Slot{Addr: math.MaxUint64, Length: 1}.Check())
 }
 
-// TestRSK_17_CodecsAllocateNothing where the caller has the memory.
+// TestRSK_17_CodecsAllocateNothing if the caller has the memory.
 func TestRSK_17_CodecsAllocateNothing(t *testing.T) {
 	b := make([]byte, 0, PrivateSize)
 	require.Zero(t, testing.AllocsPerRun(100, func() {

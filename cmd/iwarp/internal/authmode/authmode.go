@@ -1,5 +1,5 @@
 // Package authmode configures how both sides of a measurement authenticate each other.
-// Their keys are known: they protect nothing.
+// Their keys are public, and protect nothing.
 package authmode
 
 import (
@@ -24,18 +24,18 @@ const (
 	TLS   = "tls"   // TLS 1.3
 )
 
-// All are the names of all of them.
+// All are the names of all modes.
 var All = []string{Plain, A, B, B2, TLS}
 
-// MaxHalfOpen is more than any measurement has under way.
+// MaxHalfOpen is more than the set-ups that any measurement has in progress.
 const MaxHalfOpen = 1 << 14
 
-// keyring is that of both sides.
+// keyring returns the keyring of both sides.
 func keyring() (*cm.Ring, error) {
 	return cm.NewRing(cm.Key{ID: 1, Secret: bytes.Repeat([]byte{1}, 32), Primary: true})
 }
 
-// Initiate puts what auth needs into the configuration of a client's QPs.
+// Initiate adds what auth needs to the configuration of a client's QPs.
 func Initiate(auth string, qc *iwarp.QPConfig) error {
 	switch auth {
 	case Plain:
@@ -60,8 +60,8 @@ func Initiate(auth string, qc *iwarp.QPConfig) error {
 	return err
 }
 
-// Respond puts what auth needs into the configuration of a listener. All connections are of one
-// source, which must not be taken for a flood.
+// Respond adds what auth needs to the configuration of a listener. All connections come from one
+// source, which must not be mistaken for a flood.
 func Respond(auth string, lc *iwarp.ListenConfig) error {
 	switch auth {
 	case Plain:
@@ -75,7 +75,7 @@ func Respond(auth string, lc *iwarp.ListenConfig) error {
 	if err != nil {
 		return err
 	}
-	// In mode A a server that has just begun takes no connection: this one began an hour ago.
+	// In mode A a server that has just started takes no connection, so this one claims to have started an hour ago.
 	began := time.Hour
 	c := cm.Config{
 		Ring: ring, ID: [16]byte{'s'}, Accept: cm.Modes(cm.ModeA, cm.ModeB),
@@ -89,7 +89,7 @@ func Respond(auth string, lc *iwarp.ListenConfig) error {
 	return err
 }
 
-// ClientTLS is the configuration of a client of ServerTLS.
+// ClientTLS returns the configuration of a client of ServerTLS.
 func ClientTLS() (*tls.Config, error) {
 	cert, err := certificate()
 	if err != nil {
@@ -100,13 +100,13 @@ func ClientTLS() (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13, ServerName: "127.0.0.1"}, nil
 }
 
-// ServerTLS is the configuration of a server that has the certificate.
+// ServerTLS returns the configuration of a server that has the certificate.
 func ServerTLS() (*tls.Config, error) {
 	cert, err := certificate()
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}, err
 }
 
-// certificate is the same in both processes.
+// certificate returns the same certificate in both processes.
 func certificate() (tls.Certificate, error) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	t := &x509.Certificate{

@@ -1,8 +1,8 @@
-// Package bottleneck is a slow link into one host, within the process: what many hosts send to it
-// goes through a queue, one after the other, at a rate.
+// Package bottleneck emulates a slow link into one host, within the process: what many hosts send to it
+// goes through a queue, one chunk after the other, at a rate.
 //
-// Each host has a socket buffer of its own. The link drops nothing, so that it is kinder to those
-// that send more than it takes than a switch would be: what would have been dropped is delayed.
+// Each host has a socket buffer of its own. The link drops nothing, so it treats hosts that send more
+// than it takes better than a switch would: octets that a switch would have dropped are delayed.
 package bottleneck
 
 import (
@@ -20,18 +20,18 @@ type Options struct {
 	SocketSize int           // octets that a host may have on the link: 64 KiB
 	Buffer     int           // octets of the switch in front of the link, for Overflow; 0: no limit
 	// Sleep waits for the time that a chunk takes; nil: time.Sleep, which may take a millisecond
-	// more. What it takes too long the link makes up for, as long as there is something to carry.
+	// more. The link makes up for time that Sleep takes too long, while there is something to carry.
 	Sleep func(d time.Duration)
 }
 
 const (
 	defaultSocketSize = 64 << 10
-	// chunkSize is how many octets go over the link before those of another host may.
+	// chunkSize is how many octets of one host go over the link before another host's turn.
 	chunkSize = 16 << 10
-	// received is how many octets of one host the receiver takes without reading them.
+	// received is how many octets of one host the receiver buffers without reading them.
 	received = 1 << 20
-	// worthSleeping is for how long the link sleeps at least: what it is early by now, it is late
-	// by the next time.
+	// worthSleeping is the shortest time for which the link sleeps: if it is early by less now, it
+	// sleeps longer the next time.
 	worthSleeping = 100 * time.Microsecond
 )
 
@@ -41,12 +41,12 @@ type Link struct {
 	done sync.WaitGroup
 
 	mu      sync.Mutex
-	filled  sync.Cond // of run: there is something to carry, the rate has changed, or the end
+	filled  sync.Cond // of run: there is something to carry, the rate has changed, or the link has ended
 	rate    int64     // octets per second; 0: nothing is carried
 	queue   []chunk
 	backlog int // octets of queue, and of the chunk that is being carried
 	most    int
-	over    int64 // octets that came when they did not fit into the buffer
+	over    int64 // octets that came when the buffer had no room for them
 	closed  bool
 }
 
@@ -56,7 +56,7 @@ type chunk struct {
 	data []byte
 }
 
-// New returns a link, which needs a Close.
+// New returns a link, which must be closed.
 func New(o Options) *Link {
 	if o.SocketSize <= 0 {
 		o.SocketSize = defaultSocketSize
@@ -87,8 +87,8 @@ func (l *Link) Pair() (near, far net.Conn) {
 	return near, h
 }
 
-// Backlog is how many octets are on the link now, and how many there were at most since the call
-// before.
+// Backlog returns how many octets are on the link now, and the most that there were since the previous
+// call.
 func (l *Link) Backlog() (now, most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,8 +96,8 @@ func (l *Link) Backlog() (now, most int) {
 	return l.backlog, most
 }
 
-// Overflow is how many octets came when Options.Buffer had no room for them: what a switch would have
-// dropped.
+// Overflow returns how many octets came when Options.Buffer had no room for them. A switch would have
+// dropped them.
 func (l *Link) Overflow() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,14 +118,14 @@ func (l *Link) Close() {
 
 // run carries one chunk after the other.
 func (l *Link) run() {
-	free := time.Now() // when the link has carried what it has got
+	free := time.Now() // when the link will have carried everything so far
 	for {
 		c, rate, idle, ok := l.next()
 		if !ok {
 			return
 		}
 		if now := time.Now(); idle && free.Before(now) {
-			free = now // else it is late, and makes up for that
+			free = now // otherwise the link is late, and makes up for that
 		}
 		free = free.Add(time.Duration(len(c.data)) * time.Second / time.Duration(rate))
 		if early := time.Until(free); early >= worthSleeping {
@@ -136,7 +136,7 @@ func (l *Link) run() {
 	}
 }
 
-// next waits for a chunk, and tells at which rate it goes. It reports whether there was none.
+// next waits for a chunk, and returns the rate at which to carry it. idle reports whether it had to wait.
 func (l *Link) next() (c chunk, rate int64, idle, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,8 +166,8 @@ type host struct {
 	net.Conn // the end of a pipe
 
 	link  *Link
-	room  sync.Cond // something of it was carried, or the link is closed
-	held  int       // octets of it on the link
+	room  sync.Cond // octets of the host were carried, or the link is closed
+	held  int       // octets of the host on the link
 	ended bool      // its connection was reset
 }
 

@@ -38,7 +38,7 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestRateThatChanges: what is on the link goes on at the new rate, and waits while there is none.
+// TestRateThatChanges: octets on the link go on at the new rate, and wait while the rate is 0.
 func TestRateThatChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Options{Rate: mib})
@@ -62,7 +62,7 @@ func TestRateThatChanges(t *testing.T) {
 	})
 }
 
-// TestHostsShareTheLink: what one sends comes behind what the others have on the link.
+// TestHostsShareTheLink: octets of one host queue behind those of the others on the link.
 func TestHostsShareTheLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Options{Rate: mib, SocketSize: 128 << 10, Buffer: 200 << 10})

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sleep is more precise than time.Sleep, which may take a millisecond more, and keeps a thread
+// Sleep is more precise than time.Sleep, which may take a millisecond more, but occupies a thread
 // meanwhile.
 func Sleep(d time.Duration) {
 	left := unix.NsecToTimespec(int64(d))

@@ -1,4 +1,4 @@
-// Package chart draws line plots as SVG, for pages that need nothing else.
+// Package chart draws line plots as SVG, for self-contained pages.
 package chart
 
 import (
@@ -14,7 +14,7 @@ import (
 // then that axis is linear and begins with 0.
 type Chart struct {
 	Title, Unit string // Unit is that of y
-	Over        string // what x is
+	Over        string // the name of x
 	Lines       []Line
 	Linear      bool    // the axis of y, which is logarithmic otherwise
 	Mark        float64 // a level to draw, 0: none
@@ -56,7 +56,7 @@ func (s scale) at(v float64) float64 {
 	return s.from + (v-s.lo)/(s.hi-s.lo)*(s.to-s.from)
 }
 
-// extent is the range of all values, a little wider and never empty.
+// extent returns the range of all values, a little wider and never empty.
 func extent(values []float64, log bool) (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -71,7 +71,7 @@ func extent(values []float64, log bool) (lo, hi float64) {
 	return lo, hi
 }
 
-// values are all x and all y that can be drawn.
+// values returns all values of x and of y that can be drawn.
 func (c *Chart) values() (xs, ys []float64) {
 	for _, l := range c.Lines {
 		for _, p := range l.Points {
@@ -89,7 +89,7 @@ func (c *Chart) values() (xs, ys []float64) {
 	return xs, ys
 }
 
-// drawn tells whether a value has a place on the axis.
+// drawn reports whether a value has a place on the axis.
 func (c *Chart) drawn(p Point) bool { return p.Y > 0 || c.Linear && p.Y == 0 }
 
 // SVG draws the chart; empty if there is nothing to draw.
@@ -122,7 +122,7 @@ func (c *Chart) SVG() template.HTML {
 		labels = c.draw(&l, &b, x, y, labels)
 	}
 	b.WriteString(`</svg>`)
-	return template.HTML(b.String()) // everything in it is ours or escaped
+	return template.HTML(b.String()) // everything in it is a constant or escaped
 }
 
 // axes draws grid and labels: a line for each size, and a few levels.
@@ -140,7 +140,7 @@ func (c *Chart) axes(b *strings.Builder, x, y scale) {
 	fmt.Fprintf(b, `<text class="unit" x="4" y="%d">%s</text>`, top-5, template.HTMLEscapeString(c.Unit))
 }
 
-// short is number without zeros at the end.
+// short returns number without trailing zeros.
 func short(v float64) string {
 	s := Number(v)
 	if strings.Contains(s, ".") {
@@ -149,7 +149,7 @@ func short(v float64) string {
 	return s
 }
 
-// steps are the round values of x.
+// steps returns the round values of x.
 func (c *Chart) steps(x scale) (vs []float64) {
 	if !x.log {
 		return levels(x)
@@ -160,7 +160,7 @@ func (c *Chart) steps(x scale) (vs []float64) {
 	return vs
 }
 
-// label is the text of an x.
+// label returns the text of an x.
 func (c *Chart) label(x float64) string {
 	if c.Over != "" {
 		return short(x)
@@ -168,7 +168,7 @@ func (c *Chart) label(x float64) string {
 	return SizeName(int(x))
 }
 
-// levels are round values of an axis: at most about six.
+// levels returns round values of an axis: at most about six.
 func levels(y scale) []float64 {
 	var vs []float64
 	if !y.log {
@@ -191,8 +191,8 @@ func levels(y scale) []float64 {
 	return vs
 }
 
-// draw draws a line, its points where there are few, and its name at the end, clear of the names that
-// are there already.
+// draw draws a line, its points if there are few, and its name at the end, clear of the names that
+// are already drawn.
 func (c *Chart) draw(l *Line, b *strings.Builder, x, y scale, labels []float64) []float64 {
 	var at []string
 	end := 0.0
@@ -231,7 +231,7 @@ func apart(y float64, others []float64) float64 {
 	return y
 }
 
-// Number shows three digits that count.
+// Number shows three significant digits.
 func Number(v float64) string {
 	if v == 0 {
 		return "0"
@@ -240,7 +240,7 @@ func Number(v float64) string {
 	return strconv.FormatFloat(v, 'f', min(digits, 4), 64)
 }
 
-// SizeName is the shortest name of a size.
+// SizeName returns the shortest name of a size.
 func SizeName(n int) string {
 	for _, u := range []struct {
 		shift int

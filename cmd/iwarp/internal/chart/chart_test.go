@@ -98,7 +98,7 @@ func TestLevels(t *testing.T) {
 	}{
 		{scale{lo: 0, hi: 1}, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
 		{scale{lo: 0, hi: 12, log: true}, []float64{1, 4, 16, 64, 256, 1024, 4096}},
-		{scale{lo: 1, hi: 2.6, log: true}, []float64{2, 3, 4, 5, 6}}, // not 2 and 4 alone
+		{scale{lo: 1, hi: 2.6, log: true}, []float64{2, 3, 4, 5, 6}}, // not only 2 and 4
 	} {
 		require.InDeltaSlice(t, c.want, levels(c.s), 1e-9)
 	}

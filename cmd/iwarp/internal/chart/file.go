@@ -10,7 +10,7 @@ import (
 //go:embed plot.css
 var plotStyle string
 
-// WriteSVG writes the chart as an SVG file, which needs nothing else. It writes nothing if there is
+// WriteSVG writes the chart as a self-contained SVG file. It writes nothing if there is
 // nothing to draw.
 func (c *Chart) WriteSVG(w io.Writer) error {
 	element, content, ok := strings.Cut(string(c.SVG()), ">")

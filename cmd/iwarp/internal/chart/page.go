@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// A Page is a report with plots and a table, which needs nothing else.
+// A Page is a self-contained report with plots and a table.
 type Page struct {
 	Title, Lead string
 	Facts       [][2]string // names and values
-	Charts      []Chart     // of which empty ones are left out
+	Charts      []Chart     // empty charts are omitted
 	Head        []string
 	Rows        [][]Cell
 }
@@ -34,10 +34,10 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// Style is how plots look.
+// Style returns the style sheet of plots.
 func (p *Page) Style() template.CSS { return template.CSS(plotStyle) } // a file of ours
 
-// Align is the class of a column of texts, one of which begins with a letter; of numbers it is empty.
+// Align returns the class of a column: that of texts if one of its fields begins with a letter; for numbers it is empty.
 func (p *Page) Align(column int) string {
 	for _, row := range p.Rows {
 		if first, _ := utf8.DecodeRuneInString(row[column].Text); unicode.IsLetter(first) {
@@ -56,7 +56,7 @@ type Drawing struct {
 	SVG   template.HTML
 }
 
-// Drawn are the charts that have something to show.
+// Drawn returns the charts that have something to show.
 func (p *Page) Drawn() (all []Drawing) {
 	for _, c := range p.Charts {
 		if svg := c.SVG(); svg != "" {
@@ -66,7 +66,7 @@ func (p *Page) Drawn() (all []Drawing) {
 	return all
 }
 
-// Verdict is the field that tells whether a target was met; nil: there is none.
+// Verdict returns the field that tells whether a target was met; nil: there is none.
 func Verdict(met *bool) Cell {
 	switch {
 	case met == nil:
@@ -77,7 +77,7 @@ func Verdict(met *bool) Cell {
 	return Cell{"no", Missed}
 }
 
-// Texts are fields without a class.
+// Texts returns fields without a class.
 func Texts(texts ...string) (all []Cell) {
 	for _, t := range texts {
 		all = append(all, Cell{Text: t})

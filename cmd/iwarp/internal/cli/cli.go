@@ -1,4 +1,4 @@
-// Package cli is what the commands of iwarp have in common: how they are called, how their errors are printed, and
+// Package cli contains what the commands of iwarp share: how they are called, how their errors are printed, and
 // their exit statuses.
 package cli
 
@@ -15,13 +15,13 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 )
 
-// Streams are those of a command. Results go to Out; errors, logs and progress to Err.
+// Streams are the streams of a command. Results go to Out; errors, logs and progress to Err.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// StreamsOf are those of a command that runs.
+// StreamsOf returns the streams of a command that runs.
 func StreamsOf(cmd *cobra.Command) Streams {
 	return Streams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()}
 }
@@ -48,7 +48,7 @@ func Main(ctx context.Context, root *cobra.Command, args []string, s Streams) in
 	}
 	f := explain(cmd, err)
 	f.print(s.Err)
-	printed := errors.Is(err, marks.ErrMissed) && out.n > 0 // which target was missed
+	printed := errors.Is(err, marks.ErrMissed) && out.n > 0 // the output says which target was missed
 	if wantsJSON(args) && !printed {
 		f.printJSON(out)
 	}
@@ -72,8 +72,8 @@ func execute(ctx context.Context, root *cobra.Command, args []string, s Streams)
 	return root.ExecuteContextC(ctx)
 }
 
-// lockedErr is w for several writers: what copies the errors of a child process writes while the command does. A
-// bytes.Buffer would lose what the command writes. A file needs no lock, and a child gets it as it is.
+// lockedErr returns w for several writers: the goroutine that copies the errors of a child process writes while the command
+// does. A bytes.Buffer would lose what the command writes. A file needs no lock, and a child gets it unchanged.
 func lockedErr(w io.Writer) io.Writer {
 	switch w.(type) {
 	case nil, *os.File:
@@ -82,16 +82,16 @@ func lockedErr(w io.Writer) io.Writer {
 	return &counted{Writer: w}
 }
 
-// counted counts what is written, and keeps the first error: not every command looks at those of its results.
+// counted counts what is written, and keeps the first error: not every command checks the errors of its output.
 type counted struct {
 	io.Writer
 	mu     sync.Mutex
 	n      int
 	err    error
-	unread func(error) // called for a pipe that nothing reads any more; may be nil
+	unread func(error) // called if it is a pipe that nothing reads any more; may be nil
 }
 
-// whenUnread has f called when there is a pipe that nothing reads any more.
+// whenUnread makes counted call f when the output is a pipe that nothing reads any more.
 func (c *counted) whenUnread(f func(error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +112,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// wantsJSON tells whether the flag --json is there, also in a call that is wrong otherwise.
+// wantsJSON reports whether the flag --json is given, even in a call that is otherwise wrong.
 func wantsJSON(args []string) bool {
 	for _, a := range args {
 		switch a {

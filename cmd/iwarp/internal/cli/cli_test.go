@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// failing is a program whose command work prints something, and fails with err.
+// failing returns a program whose command work prints something, and fails with err.
 func failing(prints string, err error) *cobra.Command {
 	root := &cobra.Command{Use: "tool", Args: NoArgs, RunE: func(*cobra.Command, []string) error { return nil }}
 	work := &cobra.Command{Use: "work", Args: NoArgs, Annotations: map[string]string{ServedBy: "tool serve"}, RunE: func(cmd *cobra.Command, _ []string) error {
@@ -120,7 +120,7 @@ func TestEndOfAFileIsNoEndOfAConnection(t *testing.T) {
 	}
 }
 
-// TestMissedTargetsLeaveTheDocumentAlone: what was printed tells of them.
+// TestMissedTargetsLeaveTheDocumentAlone: the output already names them.
 func TestMissedTargetsLeaveTheDocumentAlone(t *testing.T) {
 	var out bytes.Buffer
 	require.Equal(t, Failed, Main(t.Context(), failing("{}\n", marks.ErrMissed), []string{"work", "--json"}, Streams{Out: &out, Err: io.Discard}))
@@ -137,14 +137,14 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, "tool work: interrupted\n", errs.String())
 }
 
-// TestCtrlCOfAPage: a terminal that gives keys to the program sends no signal.
+// TestCtrlCOfAPage: a terminal that passes keys to the program sends no signal.
 func TestCtrlCOfAPage(t *testing.T) {
 	var errs bytes.Buffer
 	require.Equal(t, Interrupted, Main(t.Context(), failing("", fmt.Errorf("page: %w", ErrInterrupted)), []string{"work"}, Streams{Out: io.Discard, Err: &errs}))
 	require.Equal(t, "tool work: interrupted\n", errs.String())
 }
 
-// TestInterruptible: an interrupted command has neither the error of what was killed with it, nor does it wait for that.
+// TestInterruptible: an interrupted command neither returns the error of a process that was killed with it, nor waits for that process.
 func TestInterruptible(t *testing.T) {
 	for name, ends := range map[string]time.Duration{"at once": 0, "soon": tidyTime / 2, "never": time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestForms(t *testing.T) {
 	require.NoError(t, Run(t.Context(), failing("", nil), nil, Streams{Out: io.Discard, Err: io.Discard}), "not the arguments of the test")
 }
 
-// A full has room for so many writes.
+// A full has room for a number of writes.
 type full struct{ left int }
 
 func (f *full) Write(p []byte) (int, error) {
@@ -209,7 +209,7 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestResultsThatAreLost: a command that prints without looking at errors has failed, too, if there is no room for what it prints.
+// TestResultsThatAreLost: a command that ignores errors of its output fails, too, if there is no room for the output.
 func TestResultsThatAreLost(t *testing.T) {
 	for _, args := range []string{"work", "help", "help work"} {
 		var errs bytes.Buffer
@@ -237,7 +237,7 @@ func TestProgressIsForTerminals(t *testing.T) {
 	require.Equal(t, "\r\x1b[Kcase 1\r\x1b[K", out.String())
 }
 
-// TestErrHasSeveralWriters: a bytes.Buffer that takes what a child process says loses what is written to it meanwhile.
+// TestErrHasSeveralWriters: a bytes.Buffer that receives the output of a child process loses what is written to it meanwhile.
 func TestErrHasSeveralWriters(t *testing.T) {
 	var errs bytes.Buffer
 	root := &cobra.Command{Use: "tool", RunE: func(cmd *cobra.Command, _ []string) error {
@@ -259,7 +259,7 @@ func TestErrHasSeveralWriters(t *testing.T) {
 	require.Contains(t, errs.String(), "command, ")
 }
 
-// TestCanWrite leaves everything as it was: what is not measured has no report.
+// TestCanWrite leaves everything as it was: nothing was measured, so there is no report.
 func TestCanWrite(t *testing.T) {
 	dir := t.TempDir()
 	there, absent := filepath.Join(dir, "there"), filepath.Join(dir, "absent")

@@ -36,20 +36,20 @@ type failure struct {
 func (f *failure) print(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", f.command, f.text) }
 
 func (f *failure) printJSON(w io.Writer) {
-	_ = json.NewEncoder(w).Encode(struct { // there is nowhere else to report to
+	_ = json.NewEncoder(w).Encode(struct { // an error here cannot be reported anywhere else
 		Error  string `json:"error"`
 		Status int    `json:"status"`
 	}{f.text, f.status})
 }
 
-// A cause is what an error may come from, and what a user can do about it.
+// A cause recognises errors by their cause, and says what a user can do about it.
 type cause struct {
 	is     func(error) bool
 	status int
 	remedy string // %s: the command that starts the server
 }
 
-// oneOf is whether an error is one of these.
+// oneOf returns a function that reports whether an error is one of targets.
 func oneOf(targets ...error) func(error) bool {
 	return func(err error) bool {
 		return slices.ContainsFunc(targets, func(t error) bool { return sockerr.Is(err, t) })
@@ -61,7 +61,7 @@ func isUnknownHost(err error) bool {
 	return errors.As(err, &e) && !isBadAddress(err)
 }
 
-// isBadAddress is whether an address cannot be one.
+// isBadAddress reports whether a text is not an address.
 func isBadAddress(err error) bool {
 	e := (*net.AddrError)(nil)
 	return errors.As(err, &e) || strings.Contains(err.Error(), "unknown port")
@@ -69,7 +69,7 @@ func isBadAddress(err error) bool {
 
 func isUnknownNetwork(err error) bool { return errors.As(err, new(net.UnknownNetworkError)) }
 
-// isOutOfPorts is whether no local port is left. The other errors of what has run out have other numbers.
+// isOutOfPorts reports whether no local port is left. Errors of other resources that have run out have other numbers.
 func isOutOfPorts(err error) bool {
 	return errors.Is(err, transport.ErrExhausted) &&
 		(sockerr.Is(err, syscall.EADDRNOTAVAIL) || sockerr.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EAGAIN))
@@ -80,7 +80,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &e) && e.Timeout() || sockerr.Is(err, syscall.ETIMEDOUT)
 }
 
-// isPeersFailure is whether the peer has ended a connection because it could not read or write what the connection is about, such as a file
+// isPeersFailure reports whether the peer has ended a connection because it could not read or write the data, for example a file
 // on a disk that is full.
 func isPeersFailure(err error) bool {
 	t := (*iwarp.TerminateError)(nil)
@@ -92,8 +92,8 @@ func isCatastrophic(t *iwarp.TerminateError) bool {
 	return c == transport.RDMAPLocalCatastrophic || c == transport.DDPLocalCatastrophic
 }
 
-// isEnd is whether the peer has ended a connection. The end of a file, and a failure of this side that ends a connection, such
-// as that of a file which its memory is, or the lack of memory for a socket, look like it; and so does a peer that does not answer any more.
+// isEnd reports whether the peer has ended a connection. Errors that look like it are the end of a file, a peer that no longer answers,
+// and failures of this side that end a connection, such as that of a file which is its memory, or the lack of memory for a socket.
 func isEnd(err error) bool {
 	if t := (*iwarp.TerminateError)(nil); errors.As(err, &t) && !t.Remote && isCatastrophic(t) {
 		return false
@@ -107,7 +107,7 @@ func isEnd(err error) bool {
 	return !errors.As(err, new(*fs.PathError)) && (lost || ends || errors.Is(err, net.ErrClosed))
 }
 
-// isForeign is whether the peer has not answered as MPA has it. Package iwarp has words for that, and no error to match.
+// isForeign reports whether the peer's answer was not MPA. Package iwarp has texts for that, and no error to match.
 func isForeign(err error) bool {
 	text := err.Error()
 	return errors.Is(err, mpa.ErrNoReply) || strings.Contains(text, "before it sent an MPA Reply") || strings.Contains(text, "not an MPA frame")
@@ -132,7 +132,7 @@ var causes = []cause{
 	{oneOf(syscall.ECONNREFUSED), Unconnected, "nothing listens there: check the address and the port, or start the server (%s)"},
 	{oneOf(syscall.EHOSTUNREACH, syscall.ENETUNREACH), Unconnected, "check the address and the route to it"},
 	{oneOf(syscall.EACCES, syscall.EPERM, fs.ErrPermission), Failed, "this user may not, or a firewall of this host forbids it: check the rights, or use a port from 1024 on"},
-	{oneOf(context.DeadlineExceeded), Unconnected, noAnswer}, // what was waited for too long is closed then: it was not the peer
+	{oneOf(context.DeadlineExceeded), Unconnected, noAnswer}, // before isEnd: after the deadline this side closes the connection, not the peer
 	{isPeersFailure, Failed, "the peer has failed to read or write what was asked for: its log says why"},
 	{isEnd, Unconnected, "the peer has ended the connection: look whether %s still runs there"},
 	{isTimeout, Unconnected, noAnswer},

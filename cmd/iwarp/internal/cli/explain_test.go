@@ -20,7 +20,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestConnectionThatWasLost: only what the peer has done is told as that.
+// TestConnectionThatWasLost: only an end by the peer is reported as such.
 func TestConnectionThatWasLost(t *testing.T) {
 	lost := func(call string, e error) error {
 		return &transport.Fault{Code: transport.MPAConnectionLost, Err: &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError(call, e)}}
@@ -63,7 +63,7 @@ func (unread) Write([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
 }
 
-// TestInterruptibleThatIsUnread: a command that measures ends, and gives back what it has made, where nothing reads its results.
+// TestInterruptibleThatIsUnread: a command that measures ends, and removes what it has made, if nothing reads its results.
 func TestInterruptibleThatIsUnread(t *testing.T) {
 	synctest.Test(t, testUnread)
 }

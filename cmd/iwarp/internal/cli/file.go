@@ -2,8 +2,8 @@ package cli
 
 import "os"
 
-// CanWrite tells, before a measurement that takes minutes, whether its report can be written to a file. A file that is there keeps what it
-// has, and where there is none it makes none. "" stands for no file.
+// CanWrite returns an error, before a measurement that takes minutes, if its report could not be written to a file. An existing file
+// is not changed, and no file is left behind if there was none. "" stands for no file.
 func CanWrite(path string) error {
 	if path == "" {
 		return nil

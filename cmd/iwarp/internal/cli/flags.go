@@ -11,10 +11,10 @@ import (
 	"github.com/goiwarp/iwarp/internal/errtext"
 )
 
-// renamed is the prefix of annotations that tell what a flag was called before.
+// renamed is the prefix of annotations that hold the former name of a flag.
 const renamed = "renamed -"
 
-// Renamed says that a flag with one dash is called otherwise now: the text is what to write.
+// Renamed records that a flag with one dash has another name now: text is what to write.
 func Renamed(cmd *cobra.Command, old, text string) {
 	if cmd.Annotations == nil {
 		cmd.Annotations = make(map[string]string)
@@ -44,7 +44,7 @@ func checkForm(root *cobra.Command, args []string) (*cobra.Command, error) {
 	return cmd, nil
 }
 
-// newForm is how to write what was a flag with one dash; "" if it never was one.
+// newForm returns how to write what was a flag with one dash; "" if it never was one.
 func newForm(cmd *cobra.Command, name string) string {
 	if now := cmd.Annotations[renamed+name]; now != "" {
 		return now
@@ -78,7 +78,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return UsageError(err.Error())
 }
 
-// shown is a flag as a user writes it.
+// shown returns the name of a flag as a user writes it.
 func shown(f *pflag.Flag) string {
 	if f.Shorthand != "" {
 		return "-" + f.Shorthand + ", --" + f.Name
@@ -145,14 +145,14 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return Usagef("unknown command %q: %s --help lists the commands", name, cmd.CommandPath())
 }
 
-// Hide leaves flags out of the help: those by which a command starts itself.
+// Hide omits flags from the help: those with which a command starts itself.
 func Hide(cmd *cobra.Command, names ...string) {
 	for _, n := range names {
 		cmd.Flags().Lookup(n).Hidden = true
 	}
 }
 
-// refuseUnknown changes help and completion, which cobra makes: they refuse what they do not know, as all other commands do.
+// refuseUnknown changes cobra's commands help and completion: they refuse unknown arguments, as all other commands do.
 func refuseUnknown(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -12,12 +12,12 @@ import (
 // tidyTime is how long an interrupted command may take to end.
 const tidyTime = 2 * time.Second
 
-// Interruptible makes a command end soon when it is interrupted, and as interrupted. It is for a command that measures with
-// processes of its own, which an interruption kills: every error is then one of the interruption, even if it looks like one of
-// the peer, and what waits for those processes may wait long.
+// Interruptible makes a command end soon, and with ErrInterrupted, when it is interrupted. It is for a command that measures with
+// processes of its own, which an interruption kills: every error is then due to the interruption, even if it looks like an error of
+// the peer, and code that waits for those processes may wait long.
 //
-// Nor does a signal end the command where nothing reads its results any more, as with head behind a pipe: that is an interruption, too, since
-// otherwise the files that it measures with would be left.
+// A pipe that nothing reads any more, as with head, does not end the command by a signal, but is an interruption, too: otherwise
+// the files with which it measures would be left.
 func Interruptible(cmd *cobra.Command) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {

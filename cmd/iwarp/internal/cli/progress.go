@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// A Progress is a line on a terminal that says what goes on. One that is nil shows nothing.
+// A Progress is a line on a terminal that shows progress. A nil Progress shows nothing.
 type Progress struct{ w io.Writer }
 
 // NewProgress returns a line on w if that is a terminal.
@@ -19,7 +19,7 @@ func NewProgress(w io.Writer) *Progress {
 // eraseLine moves to the beginning of a terminal's line, and erases it.
 const eraseLine = "\r\x1b[K"
 
-// Say shows a text in place of the one before.
+// Say replaces the text that is shown.
 func (p *Progress) Say(format string, args ...any) {
 	if p != nil {
 		fmt.Fprintf(p.w, eraseLine+format, args...)

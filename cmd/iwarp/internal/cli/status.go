@@ -31,10 +31,10 @@ func (e UsageError) Error() string { return string(e) }
 // Usagef makes a UsageError.
 func Usagef(format string, args ...any) error { return UsageError(fmt.Sprintf(format, args...)) }
 
-// ErrUnconnected makes an error one of the status Unconnected, if its cause does not say so.
+// ErrUnconnected gives an error that wraps it the status Unconnected, if its cause does not.
 var ErrUnconnected = errors.New("no connection")
 
-// OfConnection says that err, if it is the end of a stream, is that of a connection, and not of a file.
+// OfConnection marks err, if it is the end of a stream, as the end of a connection, and not of a file.
 func OfConnection(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return endedError{err}
@@ -51,7 +51,7 @@ func (e endedError) Is(target error) bool { return target == net.ErrClosed }
 // ErrInterrupted is the error of a command that has read Ctrl-C from its terminal. The status is Interrupted.
 var ErrInterrupted = errors.New("interrupted")
 
-// An interruptedError is that of a command that was interrupted.
+// An interruptedError is the error of a command that was interrupted.
 type interruptedError struct{ error }
 
 func (e interruptedError) Unwrap() error { return e.error }

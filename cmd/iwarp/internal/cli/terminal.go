@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/term"
 )
 
-// Terminal returns the file of a stream if people see what is written to it, or type what is read from it.
+// Terminal returns the file of a stream if it is a terminal.
 func Terminal(stream any) (*os.File, bool) {
 	if c, ok := stream.(*counted); ok {
 		stream = c.Writer
@@ -19,7 +19,7 @@ func Terminal(stream any) (*os.File, bool) {
 	return file, true
 }
 
-// IsTerminal tells whether people see what is written to w.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	_, ok := Terminal(w)
 	return ok

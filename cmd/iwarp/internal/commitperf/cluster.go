@@ -13,7 +13,7 @@ import (
 )
 
 // A cluster is a target, in a process of its own, and connections to it: each has a slot of the
-// target's medium and does one operation at a time. Either model has a cluster of its own.
+// target's medium and does one operation at a time. Each model has a cluster of its own.
 type cluster struct {
 	target *peer.Child
 	cc     string
@@ -22,7 +22,7 @@ type cluster struct {
 	ends   []*end
 }
 
-// negotiated enables Commit where the other end does, too.
+// negotiated enables Commit if the other end does, too.
 func negotiated() *iwarp.CommitOptions { return &iwarp.CommitOptions{Negotiate: true} }
 
 func openCluster(ctx context.Context, o options, pulls bool, stderr io.Writer) (c *cluster, err error) {
@@ -52,7 +52,7 @@ func openCluster(ctx context.Context, o options, pulls bool, stderr io.Writer) (
 	return c, nil
 }
 
-// target is what a target is called with.
+// target returns the arguments with which a target is started.
 func (o *options) target() []string {
 	return []string{
 		"perf", "commit", "--serve", "--dir", o.dir, "--medium", o.medium, "--slots", strconv.Itoa(o.slots),
@@ -68,7 +68,7 @@ func (c *cluster) syncs(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = sink.Close() }() // it is used here alone
+	defer func() { _ = sink.Close() }() // it is used only here
 	if err := e.qp.RDMARead(ctx, sink.Slice(0, counterLen), e.at.syncs); err != nil {
 		return 0, err
 	}

@@ -56,7 +56,7 @@ func (e *end) push() error {
 	return e.wait(e.qp.SendCQ())
 }
 
-// pull has the target fetch the octets and make them durable.
+// pull makes the target fetch the octets and make them durable.
 func (e *end) pull() error {
 	if err := e.qp.PostRecv(iwarp.RecvWR{}); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// A greeting is the private data with which a connection is dialled: which slot of the target
-// it is for.
+// A greeting is the private data with which a connection is dialled: the target's slot for the
+// connection.
 type greeting uint16
 
 const greetingLen = 2
@@ -24,7 +24,7 @@ func (g *greeting) parse(b []byte) error {
 	return nil
 }
 
-// A welcome is what the target answers.
+// A welcome is the target's answer.
 type welcome struct {
 	to    iwarp.RemoteBuffer // the slot
 	syncs iwarp.RemoteBuffer // see counter
@@ -48,7 +48,7 @@ func (w *welcome) parse(b []byte) error {
 	return w.syncs.UnmarshalBinary(b[welcomeLen/2:])
 }
 
-// A counter is a buffer of eight octets: how many syncs the target has made until it is read.
+// A counter is a buffer of eight octets: the number of syncs that the target has made when it is read.
 type counter struct{ *target }
 
 const counterLen = 8

@@ -14,7 +14,7 @@ func (s samples) median() time.Duration {
 	return s[len(s)/2]
 }
 
-// ratios are of one turn each.
+// ratios holds one ratio for each turn.
 type ratios []float64
 
 func (r ratios) median() float64 {
@@ -22,32 +22,32 @@ func (r ratios) median() float64 {
 	return r[len(r)/2]
 }
 
-// An operation is done over and over.
+// An operation is done repeatedly.
 type operation func() error
 
-// time does it once.
+// time does the operation once.
 func (f operation) time() (time.Duration, error) {
 	began := time.Now()
 	err := f()
 	return time.Since(began), err
 }
 
-// times are those of operations that took turns.
+// times holds the times of operations that took turns.
 type times struct {
 	push, local, read, pull samples
 	overLocal, ofPull       ratios
 }
 
-// stretch is how long the operations of one model go on before those of the other: the two
-// have targets in processes of their own, and one that has slept long is slow at first.
+// stretch is how long the operations of one model go on before those of the other: the
+// targets of the two models are separate processes, and a process that has slept long is slow at first.
 const stretch = 10 * time.Millisecond
 
 // latency takes push, empty RDMA Read, local sync and empty RDMA Read in turn, and the median
-// of what the turns have for a ratio: a disk is faster in one moment than in the next, and
-// also if it has synced a moment ago; so the same comes before either sync. The Read that
-// counts is the one after the local sync, for a processor that has slept through a sync
+// of the ratios of the turns: a disk is faster at one moment than at the next, and
+// also if it has synced a moment ago, so the same operation precedes either sync. The Read that
+// counts is the one after the local sync: a processor that has slept through a sync
 // sends and receives more slowly than one that has not, and a push has its sync in the
-// middle. Pulls take turns with all of that, a stretch each, and the ratio is that of two
+// middle. Pulls alternate with all of that, a stretch each, and their ratio is that of two
 // stretches.
 func (r *report) latency(push, pull *end, o options) (err error) {
 	l, err := openLocal(o)
@@ -75,7 +75,7 @@ func (r *report) latency(push, pull *end, o options) (err error) {
 
 func micros(s samples) float64 { return float64(s.median()) / float64(time.Microsecond) }
 
-// turn is a stretch of each model.
+// turn does a stretch of each model.
 func (t *times) turn(push, pull *end, l *local) error {
 	var pushes, pulls samples
 	for end := time.Now().Add(stretch); time.Now().Before(end); {

@@ -1,7 +1,7 @@
 // Package commitperf measures RDMA Commit: octets that are pushed to the peer's disk by
 // an RDMA Write and a Commit, against octets that the peer pulls (a message, an RDMA
 // Read, a sync, an answer) and against a local sync. The peers are processes of their own,
-// one for either model.
+// one for each model.
 package commitperf
 
 import (
@@ -25,7 +25,7 @@ const (
 
 var concurrencies = []int{1, 16, 64, 256}
 
-// slot is what one operation writes.
+// slot is how many octets one operation writes.
 const slot = 4096
 
 // The media.
@@ -57,7 +57,7 @@ message, an RDMA Read, a sync, an answer), and against a local sync. The peers a
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.measure(cmd) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.dir, "dir", "", "`DIRECTORY` for the file; empty: that for temporary ones, which may be in memory")
+	fs.StringVar(&o.dir, "dir", "", "`DIRECTORY` for the file; empty: that for temporary files, which may be in memory")
 	fs.DurationVar(&o.span, "span", 2*time.Second, "about how long each row takes")
 	fs.StringVar(&o.cc, "cc", peer.DefaultCC, "congestion control of all connections, empty: the system's")
 	fs.BoolVar(&o.goal, "goal", true, "exit with 1 if a goal is missed")

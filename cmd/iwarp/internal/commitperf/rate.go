@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// rateOf has all ends do f for so long, and counts.
+// rateOf calls f for all ends during span, and counts.
 func rateOf(ends []*end, span time.Duration, f func(*end) error) (perSecond float64, ops int, err error) {
 	var done atomic.Int64
 	var failed atomic.Pointer[error]

@@ -99,8 +99,8 @@ func (r *report) rate(ctx context.Context, push, pull *cluster, o options) error
 // groupPairs is how often group measures both rates.
 const groupPairs = 5
 
-// group holds the rate of all connections against that of a target with one, in turn and for
-// half of the span each, for the disk is faster in one moment than in the next.
+// group compares the rate of all connections with that of one connection, in turn and for
+// half of the span each, because a disk is faster at one moment than at the next.
 func (r *report) group(ctx context.Context, push *cluster, o options) (err error) {
 	if o.dir, err = os.MkdirTemp(o.dir, "serial"); err != nil {
 		return err

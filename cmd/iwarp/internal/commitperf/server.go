@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// askLen is the length of what the client says: a RemoteBuffer.
+// askLen is the length of the client's message: a RemoteBuffer.
 const askLen = 16
 
 // A server answers the pulls of one connection.
@@ -15,8 +15,8 @@ type server struct {
 	*target
 	slot   int
 	qp     *iwarp.QP
-	said   []byte          // what the client says
-	recv   [1]iwarp.RecvWR // of it
+	said   []byte          // the client's message
+	recv   [1]iwarp.RecvWR // for the message
 	fetch  [1]iwarp.SendWR // the Read
 	answer [1]iwarp.SendWR
 	wcs    [1]iwarp.WC

@@ -23,11 +23,11 @@ type target struct {
 	rnic    *iwarp.RNIC
 	pd      *iwarp.PD
 	mr      *iwarp.MR // the slots
-	syncs   *iwarp.MR // how many there were: see counter
+	syncs   *iwarp.MR // the number of syncs: see counter
 	serving sync.WaitGroup
 }
 
-// runTarget is a target until its parent process has left.
+// runTarget runs a target until its parent process has left.
 func runTarget(ctx context.Context, o *options, stdout io.Writer) (err error) {
 	ctx, cancel := peer.Left(ctx, os.Stdin)
 	defer cancel()
@@ -43,7 +43,7 @@ func runTarget(ctx context.Context, o *options, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	context.AfterFunc(ctx, func() { _ = l.Close() }) // that ends Accept
+	context.AfterFunc(ctx, func() { _ = l.Close() }) // Close ends Accept
 	peer.Announce(stdout, l.Addr())
 	for {
 		c, err := l.Accept()
@@ -76,7 +76,7 @@ func (t *target) open(o *options) (err error) {
 	return err
 }
 
-// name is that of its file.
+// name returns the name of the target's file.
 func (t *target) name() string {
 	if t.pulls {
 		return "pulled"
@@ -93,8 +93,8 @@ func (t *target) close() error {
 	return err
 }
 
-// connection sets up a connection, and serves it if it is to be pulled from. Of one that pushes
-// the target does not see more.
+// connection sets up a connection, and serves it if the target is to pull from it. The target
+// takes no part in pushes.
 func (t *target) connection(ctx context.Context, c net.Conn) error {
 	setup, stop := context.WithTimeout(ctx, peer.Timeout)
 	defer stop()

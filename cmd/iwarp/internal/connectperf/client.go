@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
-// An order is what a client process measures: the points in turn, and all again. It comes from
+// An order says what a client process measures: the points in turn, repeatedly. It comes from
 // stdin, and the samples go to stdout, one after the other.
 type order struct {
 	Points  []point
@@ -26,9 +26,9 @@ type order struct {
 // warmUp is how many connections are set up before a point is measured for the first time.
 const warmUp = 64
 
-// settleFrom is from how many connections on the processor time is that until settled later: a
-// QP does something more some time after its set-up. Where there are fewer it does not tell
-// anything.
+// settleFrom is the number of connections from which on the processor time is measured until settled
+// later: a QP does some more work some time after its set-up. With fewer connections the time has no
+// significance.
 const settleFrom = 256
 
 const settled = 400 * time.Millisecond
@@ -103,7 +103,7 @@ func (c *client) hear(v any) error {
 	return json.Unmarshal(line, v)
 }
 
-// ask asks the server for its usage.
+// ask requests the usage of the server.
 func (c *client) ask(say string) (u usage, err error) {
 	if _, err := fmt.Fprintln(c.control, say); err != nil {
 		return u, err
@@ -117,7 +117,7 @@ func (c *client) ask(say string) (u usage, err error) {
 	return u, nil
 }
 
-// config is that of the QPs with an authentication.
+// config returns the configuration of QPs with an authentication.
 func (c *client) config(auth string) (*iwarp.QPConfig, error) {
 	if qc := c.configs[auth]; qc != nil {
 		return qc, nil
@@ -155,7 +155,7 @@ func (c *client) measure(ctx context.Context, p point) (s *sample, err error) {
 	after, uerr := c.ask(sayUsage)
 	s.Server, s.ServerPeak = after.CPU-before.CPU, after.Peak
 	s.Kept = peer.KeptMemory().RSS
-	if err == nil { // else there may be none
+	if err == nil { // otherwise there may be no connection
 		s.P50, s.P99 = stats.Quantile(r.ready, 50), stats.Quantile(r.ready, 99)
 		s.Read, err = r.read(ctx)
 	}

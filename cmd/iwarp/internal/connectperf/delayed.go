@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A delayed connection is that of a peer which takes a while for each answer, as the paper's RNIC
+// A delayed connection is one to a peer that takes a while for each answer, as the paper's RNIC
 // does.
 type delayed struct {
 	*net.TCPConn

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// numbers, times and words are flags of several values, with commas between them.
+// numbers, times and words are flags of several values, separated by commas.
 type (
 	numbers []int
 	times   []time.Duration
@@ -18,13 +18,13 @@ func (l *numbers) String() string { return text(*l) }
 func (l *times) String() string   { return text(*l) }
 func (l *words) String() string   { return text(*l) }
 
-// Type is for the help.
+// Type returns the type that the help shows.
 func (l *numbers) Type() string { return "numbers" }
 
-// Type is for the help.
+// Type returns the type that the help shows.
 func (l *times) Type() string { return "times" }
 
-// Type is for the help.
+// Type returns the type that the help shows.
 func (l *words) Type() string { return "words" }
 
 func (l *numbers) Set(s string) (err error) { *l, err = split(s, strconv.Atoi); return err }

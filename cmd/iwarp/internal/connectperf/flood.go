@@ -17,9 +17,9 @@ import (
 const (
 	// paceEvery is the time from one set-up of howPaced to the next.
 	paceEvery = 5 * time.Millisecond
-	// attackers is from how many addresses forged and replayed Requests come.
+	// attackers is the number of addresses from which forged and replayed Requests come.
 	attackers = 64
-	// attackTime is how long an attacker holds its connection at most.
+	// attackTime is the longest time for which an attacker holds its connection.
 	attackTime = time.Second
 )
 
@@ -48,8 +48,8 @@ func (r *run) paced(ctx context.Context) {
 	all.Wait()
 }
 
-// attack connects from one of many addresses of the loopback, sends the recorded Request, every
-// other time with one bit changed, and is silent from then on. Only its own failure to connect is
+// attack connects from one of many loopback addresses, sends the recorded Request, every
+// other time with one bit changed, and sends nothing more. Only a failure to connect is
 // an error.
 func attack(addr string, request []byte, i int) error {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+i%attackers))}, Timeout: attackTime}
@@ -57,7 +57,7 @@ func attack(addr string, request []byte, i int) error {
 	if err != nil {
 		return fmt.Errorf("an attacker: %w", err)
 	}
-	_ = c.(*net.TCPConn).SetLinger(0) // as many as there are would use up the ports
+	_ = c.(*net.TCPConn).SetLinger(0) // otherwise that many connections would use up the ports
 	defer c.Close()                   //nolint:errcheck // it was reset
 	if i%2 == 0 {
 		request = slices.Clone(request)
@@ -73,17 +73,17 @@ func attack(addr string, request []byte, i int) error {
 	return nil
 }
 
-// frameStart is the length of what a Request frame of MPA begins with. Its last two octets are the
+// frameStart is the length of the fixed part of an MPA Request frame. Its last two octets are the
 // length of the private data.
 const frameStart = 20
 
-// record returns a good Request frame, which no server has seen.
+// record returns a valid Request frame, which no server has seen.
 func (c *client) record(ctx context.Context, qc *iwarp.QPConfig) (frame []byte, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	defer l.Close() //nolint:errcheck // it has done its work
+	defer l.Close() //nolint:errcheck // nothing is lost with it
 	ctx, cancel := context.WithTimeout(ctx, attackTime)
 	var dialing sync.WaitGroup
 	dialing.Go(func() {

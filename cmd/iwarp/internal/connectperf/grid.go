@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
-// A gridReport is what is printed of all points as JSON: one object, as of every command.
+// A gridReport is the JSON output for all points: one object, as for every command.
 type gridReport struct {
 	Points []gridRow `json:"points"`
 }

@@ -1,6 +1,6 @@
 // Package connectperf measures the set-up of connections: one after the other, with a goroutine
 // for each, and by cm.DialMany; with and without authentication; with a peer that answers at once,
-// or late. The baseline is raw: as many TCP connections with 24 octets to and fro. The server and
+// or late. The baseline is raw: as many TCP connections that exchange 24 octets. The server and
 // the client are processes of their own.
 package connectperf
 
@@ -52,10 +52,10 @@ cm.DialMany. Without flags it prints what was measured beside each target. The f
 
 func (o *options) flags(fs *pflag.FlagSet) {
 	fs.Var(&o.grid.n, "conns", "how many connections")
-	fs.Var(&o.grid.delay, "delay", "by how much each answer of the peer is late: 0,1ms,10ms,30ms")
+	fs.Var(&o.grid.delay, "delay", "by how much each answer of the peer is delayed: 0,1ms,10ms,30ms")
 	fs.Var(&o.grid.how, "how", "serial, each (a goroutine for each), many (cm.DialMany)")
 	fs.Var(&o.grid.auth, "auth", "plain, a, b (cm's modes), b2 (mode B, suite 2), tls (TLS 1.3)")
-	fs.Var(&o.grid.window, "window", "of --how many: how many set-ups are under way at a time")
+	fs.Var(&o.grid.window, "window", "with --how many: how many set-ups are in progress at a time")
 	fs.IntVar(&o.repeats, "repeats", 0, "how often each point is measured; 0: 3, or what the targets need")
 	fs.BoolVar(&o.json, "json", false, "print JSON")
 	fs.BoolVar(&o.serve, "serve", false, "be a server, as which the command starts itself, until stdin ends")

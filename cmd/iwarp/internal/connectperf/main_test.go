@@ -58,7 +58,7 @@ func TestCM_54_TheTableOfPoints(t *testing.T) {
 	require.Contains(t, out, "n=2 delay=0s many(256) plain")
 }
 
-// TestCM_54_AllMarksAreMeasured, with so few connections that what comes out does not count.
+// TestCM_54_AllMarksAreMeasured, with so few connections that the results have no meaning.
 func TestCM_54_AllMarksAreMeasured(t *testing.T) {
 	r := &report{ctx: t.Context(), stderr: t.Output(), repeats: 1, largest: 4}
 	for _, measure := range []func() error{r.overlap, r.pipeline, r.againstRaw, r.againstEach, r.authentication, r.flood} {
@@ -97,7 +97,7 @@ func TestPointsOfAGrid(t *testing.T) {
 	require.Equal(t, 1, g.points(0)[0].raw().Window, "as many in flight")
 }
 
-// TestWithoutAConnection: where all set-ups fail there is nothing to take quantiles of, and the error is theirs.
+// TestWithoutAConnection: if all set-ups fail there are no times for quantiles, and the error is that of the set-ups.
 func TestWithoutAConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 )
 
-// A report is what the marks have come to.
+// A report holds the results of the marks.
 type report struct {
 	Marks   marks.List `json:"marks"`
 	Samples []samples  `json:"samples"`
@@ -44,7 +44,7 @@ func runMarks(ctx context.Context, o *options, s cli.Streams, progress *cli.Prog
 	return err
 }
 
-// take measures points in turn: so often, unless the flag says how often.
+// take measures points in turn, repeats times unless the flag says how often.
 func (r *report) take(delay time.Duration, repeats int, points ...point) ([]samples, error) {
 	all, err := interleaved(r.ctx, r.stderr, delay, cmp.Or(r.repeats, repeats), points...)
 	r.Samples = append(r.Samples, all...)

@@ -14,8 +14,8 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
-// interleaved measures points in turn, so often, in a client process of their own with a server
-// that answers with that delay. It returns the samples of each point.
+// interleaved measures points in turn, repeats times, in a separate client process with a server
+// that answers after delay. It returns the samples of each point.
 func interleaved(ctx context.Context, stderr io.Writer, delay time.Duration, repeats int, points ...point) (all []samples, err error) {
 	k, err := peer.Start(ctx, stderr, "perf", "connect", "--serve", "--delay", delay.String())
 	if err != nil {

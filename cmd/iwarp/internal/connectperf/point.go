@@ -11,7 +11,7 @@ import (
 
 // How connections are set up.
 const (
-	howRaw    = "raw"    // plain TCP with 24 octets to and fro, as many in flight as the window
+	howRaw    = "raw"    // plain TCP that exchanges 24 octets, as many in flight as the window
 	howSerial = "serial" // one after the other
 	howEach   = "each"   // a goroutine for each
 	howMany   = "many"   // cm.DialMany
@@ -25,11 +25,11 @@ type point struct {
 	How    string        `json:"how"`
 	Auth   string        `json:"auth"`
 	Window int           `json:"window"` // how many are in flight
-	// Bad is how many forged and replayed Requests there are for each set-up, with howPaced.
+	// Bad is the number of forged and replayed Requests for each set-up, with howPaced.
 	Bad int `json:"bad,omitempty"`
 }
 
-// raw is the baseline of p.
+// raw returns the baseline of p.
 func (p point) raw() point {
 	p.How, p.Auth = howRaw, authmode.Plain
 	return p
@@ -47,7 +47,7 @@ func (p point) String() string {
 	return s
 }
 
-// many is cm.DialMany at its best.
+// many returns a point for cm.DialMany with its best window.
 func many(n int, delay time.Duration, auth string) point {
 	return point{N: n, Delay: delay, How: howMany, Auth: auth, Window: 256}
 }
@@ -59,7 +59,7 @@ type grid struct {
 	how, auth words
 }
 
-// spareFiles is how many descriptors a process needs beside those of its connections: each
+// spareFiles is how many descriptors a process needs besides those of its connections: each
 // connection that is set up has two for a moment.
 const spareFiles = 64
 
@@ -84,7 +84,7 @@ func (g *grid) check(files uint64) error {
 	return nil
 }
 
-// points are those of one delay.
+// points returns the points with one delay.
 func (g *grid) points(delay time.Duration) (all []point) {
 	for _, n := range g.n {
 		for _, h := range g.how {
@@ -98,7 +98,7 @@ func (g *grid) points(delay time.Duration) (all []point) {
 	return all
 }
 
-// windows are how many may be in flight where connections are set up like that.
+// windows returns the numbers of connections that may be in flight when they are set up in that way.
 func (g *grid) windows(how string, n int) []int {
 	switch how {
 	case howSerial:

@@ -15,17 +15,17 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// rawLen is how many octets a raw connection sends and receives: as many as the Request and the
-// Reply of an enhanced set-up have.
+// rawLen is how many octets a raw connection sends and receives: the length of the Request and of the
+// Reply of an enhanced set-up.
 const rawLen = 24
 
-// wordLen is how many octets an RDMA Read has whose latency the set-up is compared with.
+// wordLen is the length of the RDMA Read with whose latency the set-up is compared.
 const wordLen = 8
 
 // readTime bounds how long such Reads are measured.
 const readTime = 20 * time.Millisecond
 
-// A run is the connections of one point.
+// A run holds the connections of one point.
 type run struct {
 	point
 	client *client
@@ -74,7 +74,7 @@ func (r *run) up(ctx context.Context) error {
 	return r.err
 }
 
-// many has cm set them up.
+// many sets them up by cm.DialMany.
 func (r *run) many(ctx context.Context) {
 	targets := func(yield func(cm.Target) bool) {
 		for range r.N {
@@ -177,7 +177,7 @@ func (r *run) read(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer mr.Close() //nolint:errcheck // it is used here alone
+	defer mr.Close() //nolint:errcheck // it is used only here
 	var took []time.Duration
 	for end := time.Now().Add(readTime); len(took) < 3 || time.Now().Before(end); {
 		began := time.Now()
@@ -192,7 +192,7 @@ func (r *run) read(ctx context.Context) (time.Duration, error) {
 // down ends all connections.
 func (r *run) down(ctx context.Context) (err error) {
 	for _, c := range r.conns {
-		_ = c.SetLinger(0) // as many as there are would use up the ports
+		_ = c.SetLinger(0) // otherwise that many connections would use up the ports
 		_ = c.Close()
 	}
 	for _, derr := range cm.DisconnectMany(ctx, slices.Values(r.qps), nil) {

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
-// A sample is what a point has come to, once.
+// A sample is one result of a point.
 type sample struct {
 	point
 	Total  time.Duration `json:"total"` // until the last connection was ready
@@ -19,20 +19,20 @@ type sample struct {
 	Read   time.Duration `json:"read"` // of 8 octets
 
 	Peak       uint64 `json:"peak"` // resident memory of the client, at most
-	Kept       uint64 `json:"kept"` // and after a collection, with the QPs
+	Kept       uint64 `json:"kept"` // resident memory after a collection, with the QPs
 	ServerPeak uint64 `json:"server_peak"`
 	Goroutines int    `json:"goroutines"` // at most
 }
 
 func (s *sample) cpu() time.Duration { return s.Client + s.Server }
 
-// passing is the memory that went with the set-ups, in octets.
+// passing returns the memory that was needed only during the set-ups, in octets.
 func (s *sample) passing() float64 { return float64(s.Peak) - float64(min(s.Kept, s.Peak)) }
 
-// each is a time divided by the connections.
+// each returns a time divided by the number of connections.
 func (s *sample) each(d time.Duration) time.Duration { return d / time.Duration(s.N) }
 
-// A goroutineWatch looks now and then how many goroutines there are.
+// A goroutineWatch samples the number of goroutines.
 type goroutineWatch struct {
 	end  chan struct{}
 	most chan int
@@ -57,16 +57,16 @@ func watchGoroutines() *goroutineWatch {
 	return w
 }
 
-// stop returns the most that there were.
+// stop returns the largest number.
 func (w *goroutineWatch) stop() int {
 	close(w.end)
 	return <-w.most
 }
 
-// samples are those of one point.
+// samples are the samples of one point.
 type samples []*sample
 
-// median of what value has for the samples.
+// median returns the median of value over the samples.
 func (l samples) median(value func(*sample) float64) float64 {
 	var all []float64
 	for _, s := range l {
@@ -75,8 +75,8 @@ func (l samples) median(value func(*sample) float64) float64 {
 	return stats.Median(all)
 }
 
-// ratio is the median of the ratios of pairs: of what value has for each of l and for the one of
-// base that was taken beside it.
+// ratio returns the median of the ratios of pairs: of value for each sample of l to value for the sample
+// of base that was taken beside it.
 func (l samples) ratio(base samples, value func(*sample) float64) float64 {
 	var all []float64
 	for i, s := range l {
@@ -85,7 +85,7 @@ func (l samples) ratio(base samples, value func(*sample) float64) float64 {
 	return stats.Median(all)
 }
 
-// less is the median of the differences of pairs.
+// less returns the median of the differences of pairs.
 func (l samples) less(base samples, value func(*sample) float64) float64 {
 	var all []float64
 	for i, s := range l {

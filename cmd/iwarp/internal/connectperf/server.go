@@ -17,8 +17,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A server takes the connections of one client. Over a control connection it tells the addresses
-// of its services, by how they authenticate and raw, as one JSON object; then it answers each line
+// A server takes the connections of one client. Over a control connection it sends the addresses
+// of its services as one JSON object, by authentication and raw; then it answers each line
 // with a usage.
 type server struct {
 	delay  time.Duration
@@ -31,20 +31,20 @@ type server struct {
 	held []net.Conn // raw
 }
 
-// A usage is what the server has used.
+// A usage is the resources that the server has used.
 type usage struct {
 	CPU    time.Duration
 	Peak   uint64
 	Failed int64 // set-ups
 }
 
-// What a client says on the control connection.
+// What a client sends on the control connection.
 const (
 	sayUsage = "usage" // since the process began
 	sayClear = "clear" // and drop raw connections and the memory of those that have ended
 )
 
-// serve is a server until stdin ends.
+// serve runs a server until stdin ends.
 func serve(ctx context.Context, delay time.Duration, stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := peer.Left(ctx, stdin)
 	defer cancel()
@@ -100,7 +100,7 @@ func (s *server) open(ctx context.Context) (addrs map[string]string, err error) 
 }
 
 func (s *server) control(c net.Conn, addrs map[string]string) {
-	defer c.Close() //nolint:errcheck // it is at its end
+	defer c.Close() //nolint:errcheck // it has ended
 	w := json.NewEncoder(c)
 	if w.Encode(addrs) != nil {
 		return
@@ -143,7 +143,7 @@ func (s *server) openIWARP(ctx context.Context, auth string) (string, error) {
 	return l.Addr().String(), nil
 }
 
-// openDelayed serves connections whose answers are late.
+// openDelayed serves connections whose answers are delayed.
 func (s *server) openDelayed(ctx context.Context, lc *iwarp.ListenConfig) (string, error) {
 	return s.listen(func(c *net.TCPConn) {
 		cr, err := s.rnic.Server(ctx, delayed{c, s.delay}, lc)
@@ -179,7 +179,7 @@ func (s *server) openRaw() (string, error) {
 	})
 }
 
-// listen has take called for each connection, in a goroutine of its own, until the process ends.
+// listen makes take be called for each connection, in a goroutine of its own, until the process ends.
 func (s *server) listen(take func(*net.TCPConn)) (string, error) {
 	l, err := peer.Listen("127.0.0.1", "")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 )
 
-// overlap holds 16 connections against one, with a peer that answers late. Without a delay the
-// processors are what bounds 16 connections.
+// overlap compares 16 connections with one, with a peer that answers late. Without a delay the
+// processors would limit 16 connections.
 func (r *report) overlap() error {
 	const ms = time.Millisecond
 	for _, m := range []struct {
@@ -24,7 +24,7 @@ func (r *report) overlap() error {
 	return nil
 }
 
-// pipeline holds cm.DialMany against one after the other.
+// pipeline compares cm.DialMany with one set-up after the other.
 func (r *report) pipeline() error {
 	const n, delay = 1024, 10 * time.Millisecond
 	serial := point{N: min(n, r.largest), Delay: delay, How: howSerial, Auth: authmode.Plain, Window: 1}
@@ -38,7 +38,7 @@ func (r *report) pipeline() error {
 	return nil
 }
 
-// againstRaw holds it against plain TCP, and the end of connections against their set-up.
+// againstRaw compares cm.DialMany with plain TCP, and the end of connections with their set-up.
 func (r *report) againstRaw() error {
 	p := many(r.largest, 0, authmode.Plain)
 	all, err := r.take(0, 5, p, p.raw())
@@ -51,7 +51,7 @@ func (r *report) againstRaw() error {
 	return nil
 }
 
-// againstEach holds it against a goroutine for each connection, in processes that have done
+// againstEach compares cm.DialMany with a goroutine for each connection, in processes that have done
 // nothing else.
 func (r *report) againstEach() error {
 	var pipe, each samples
@@ -77,7 +77,7 @@ func (r *report) againstEach() error {
 	return nil
 }
 
-// authentication holds both modes against none.
+// authentication compares both modes with no authentication.
 func (r *report) authentication() error {
 	n := min(2048, r.largest)
 	all, err := r.take(0, 9, many(n, 0, authmode.Plain), many(n, 0, authmode.A), many(n, 0, authmode.B))
@@ -91,8 +91,8 @@ func (r *report) authentication() error {
 	return nil
 }
 
-// flood holds the time of honest set-ups in mode B, where nine of ten Requests are forged or
-// replayed, against that of the same without any.
+// flood compares the time of honest set-ups in mode B while nine of ten Requests are forged or
+// replayed with their time without attacks.
 func (r *report) flood() error {
 	quiet := point{N: min(400, r.largest), How: howPaced, Auth: authmode.B, Window: 1}
 	attacked := quiet

@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
-// Options are the flags that commands which compare have in common.
+// Options are the flags that the comparing commands share.
 type Options struct {
 	Pairs   int
 	Span    time.Duration // of a run
@@ -26,12 +26,12 @@ type Options struct {
 	only *regexp.Regexp
 }
 
-// Flags defines the flags: names are those of the measurements. Pairs is 9 and Span 100 ms where the command has not set them.
+// Flags defines the flags: names are the names of the measurements. Pairs is 9 and Span 100 ms if the command has not set them.
 func (o *Options) Flags(cmd *cobra.Command, names string) {
 	fs := cmd.Flags()
 	fs.IntVar(&o.Pairs, "pairs", cmp.Or(o.Pairs, 9), "how often two things are measured in turn")
-	fs.DurationVar(&o.Span, "time", cmp.Or(o.Span, 100*time.Millisecond), "about how long each of them takes; what is no comparison takes ten times that")
-	fs.BoolVar(&o.CRC, "crc", true, "CRC32c of every FPDU, but for TLS")
+	fs.DurationVar(&o.Span, "time", cmp.Or(o.Span, 100*time.Millisecond), "about how long each of them takes; a measurement without a comparison takes ten times that")
+	fs.BoolVar(&o.CRC, "crc", true, "CRC32c of every FPDU, except with TLS")
 	fs.StringVar(&o.run, "run", "", "only the measurements whose names match this `REGEXP`: "+names)
 	fs.BoolVar(&o.JSON, "json", false, "print JSON")
 	fs.StringVar(&o.Profile, "cpuprofile", "", "write CPU profiles to `FILE`.client and FILE.server")
@@ -39,7 +39,7 @@ func (o *Options) Flags(cmd *cobra.Command, names string) {
 	cli.Hide(cmd, "serve")
 }
 
-// Check checks what was parsed.
+// Check checks the parsed flags.
 func (o *Options) Check() (err error) {
 	if o.only, err = regexp.Compile(o.run); err != nil {
 		return cli.Usagef("--run: %v", err)
@@ -59,16 +59,16 @@ func (o *Options) Profiled(f func() error) error {
 	return peer.Profiled(profile, f)
 }
 
-// A Measurement comes to some of the marks of a command, whose state is a B.
+// A Measurement produces some of the marks of a command, whose state is a B.
 type Measurement[B any] struct {
 	Name string
 	Run  func(B) error
 }
 
-// Measurements are those of a command.
+// Measurements are the measurements of a command.
 type Measurements[B any] []Measurement[B]
 
-// Names are all names.
+// Names returns all names.
 func (all Measurements[B]) Names() string {
 	var names []string
 	for _, m := range all {
@@ -77,7 +77,7 @@ func (all Measurements[B]) Names() string {
 	return strings.Join(names, ", ")
 }
 
-// Chosen are those that -run chooses, at least one.
+// Chosen returns the measurements that --run selects, at least one.
 func (all Measurements[B]) Chosen(o *Options) (some Measurements[B], err error) {
 	for _, m := range all {
 		if o.only.MatchString(m.Name) {
@@ -90,7 +90,7 @@ func (all Measurements[B]) Chosen(o *Options) (some Measurements[B], err error) 
 	return some, err
 }
 
-// Take takes the measurements in turn, and says which one it takes.
+// Take takes the measurements in turn, and shows which one it takes.
 func (all Measurements[B]) Take(b B, p *cli.Progress) error {
 	defer p.Clear()
 	for i, m := range all {

@@ -1,4 +1,4 @@
-// Package contest compares ways of doing something, which take turns.
+// Package contest compares ways of doing something by running them in turn.
 package contest
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
-// A Contest is how things are compared.
+// A Contest says how contenders are compared.
 type Contest struct {
 	Pairs int           // how often they take turns
 	Span  time.Duration // about how long a run takes
-	// Usage is what all processes have used that take part.
+	// Usage returns what all processes that take part have used.
 	Usage func() (peer.Usage, error)
 }
 
@@ -38,22 +38,22 @@ type Sample struct {
 	Used    peer.Usage // by all processes
 }
 
-// PerCore is the octets for a second of processor time.
+// PerCore returns the octets per second of processor time.
 func PerCore(s *Sample) float64 { return float64(s.Octets) / max(s.Used.CPU.Seconds(), 1e-9) }
 
-// Rate is the octets in a second.
+// Rate returns the octets per second.
 func Rate(s *Sample) float64 { return float64(s.Octets) / s.Elapsed.Seconds() }
 
-// PerSecond is the operations in a second.
+// PerSecond returns the operations per second.
 func PerSecond(s *Sample) float64 { return float64(s.Ops) / s.Elapsed.Seconds() }
 
-// Allocs is the allocations of an operation.
+// Allocs returns the allocations per operation.
 func Allocs(s *Sample) float64 { return float64(s.Used.Mallocs) / float64(s.Ops) }
 
-// Cost is the processor time of an operation, in microseconds.
+// Cost returns the processor time per operation, in microseconds.
 func Cost(s *Sample) float64 { return s.Used.CPU.Seconds() * 1e6 / float64(s.Ops) }
 
-// Median is that of a value of the samples.
+// Median returns the median of a value of the samples.
 func (c *Contender) Median(value func(*Sample) float64) float64 {
 	var all []float64
 	for i := range c.Samples {
@@ -62,7 +62,7 @@ func (c *Contender) Median(value func(*Sample) float64) float64 {
 	return stats.Median(all)
 }
 
-// Least is the least of a value of the samples.
+// Least returns the least value of the samples.
 func (c *Contender) Least(value func(*Sample) float64) float64 {
 	least := math.Inf(1)
 	for i := range c.Samples {
@@ -71,7 +71,7 @@ func (c *Contender) Least(value func(*Sample) float64) float64 {
 	return least
 }
 
-// Against is the median of the ratios of pairs.
+// Against returns the median of the ratios of pairs.
 func (c *Contender) Against(base *Contender, value func(*Sample) float64) float64 {
 	var all []float64
 	for i := range c.Samples {
@@ -80,14 +80,14 @@ func (c *Contender) Against(base *Contender, value func(*Sample) float64) float6
 	return stats.Median(all)
 }
 
-// String tells the medians.
+// String returns the medians as text.
 func (c *Contender) String() string {
 	return fmt.Sprintf("%s: %.2f GB/s, %.2f us of the processors for an operation, %.2f allocations",
 		c.Name, c.Median(Rate)/1e9, c.Median(Cost), c.Median(Allocs))
 }
 
 // warm finds how many operations take about as long as a run, twice in a row: a single run may have
-// been held up, as the first on a connection often is.
+// been delayed, as the first on a connection often is.
 func (x *Contest) warm(c *Contender) error {
 	c.n = max(c.n, 1)
 	for long := 0; long < 2; {
@@ -107,7 +107,7 @@ func (x *Contest) warm(c *Contender) error {
 	return nil
 }
 
-// wakePart is which part of a run goes ahead of it and does not count: the connection has been idle.
+// wakePart is the divisor for the part of a run that precedes it and does not count: the connection has been idle.
 const wakePart = 20
 
 // take takes one sample of a contender.
@@ -151,7 +151,7 @@ func (x *Contest) Compare(all ...*Contender) error {
 	return nil
 }
 
-// Ends close what was opened for a measurement, the last one first.
+// Ends are functions that close what was opened for a measurement, in reverse order.
 type Ends []func() error
 
 // Close calls all of them.

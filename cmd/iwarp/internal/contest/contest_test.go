@@ -48,7 +48,7 @@ func TestFailures(t *testing.T) {
 	require.ErrorIs(t, x.Compare(&Contender{Run: func(int) error { return errBroken }}), errBroken)
 }
 
-// TestEndsCloseTheLastOneFirst, and all of them.
+// TestEndsCloseTheLastOneFirst, and then all others.
 func TestEndsCloseTheLastOneFirst(t *testing.T) {
 	var closed []int
 	var all Ends

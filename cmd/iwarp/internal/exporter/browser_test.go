@@ -19,7 +19,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// patience is how long the page may take to show something: the browser starts meanwhile, and the page asks once a second.
+// patience is how long the page may take to show something: the browser starts meanwhile, and the page polls once a second.
 const patience = 30 * time.Second
 
 // A browser is a tab of Chromium, and what the page has written to its console.
@@ -64,7 +64,7 @@ func openBrowser(t *testing.T) *browser {
 	return b
 }
 
-// written returns what the page has written to the console since it was asked last.
+// written returns what the page has written to the console since the last call.
 func (b *browser) written() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +78,7 @@ func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	require.NoError(b, chromedp.Do(b.ctx, actions...))
 }
 
-// value is that of an expression in the page.
+// value returns the value of an expression in the page.
 func value[T any](b *browser, expression string) T {
 	b.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
@@ -96,7 +96,7 @@ func (b *browser) becomes(expression string) {
 	require.True(b, last, "%s; the page:\n%s", expression, value[string](b, "document.body.innerText.slice(0, 2000)"))
 }
 
-// cells are the texts of a column of the table.
+// cells returns the texts of a column of the table.
 func (b *browser) cells(column string) []string {
 	b.Helper()
 	return value[[]string](b, `[...document.querySelectorAll('#connections td.`+column+`')].map(td => td.textContent)`)
@@ -159,7 +159,7 @@ func (f *fabric) writes(qp *iwarp.QP) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// A conn has another address than it has.
+// A conn is a connection with a forged address.
 type conn struct {
 	net.Conn
 	remote named
@@ -172,7 +172,7 @@ type named string
 func (named) Network() string  { return "tcp" }
 func (n named) String() string { return string(n) }
 
-// hostile connects a client whose address is this text.
+// hostile connects a client whose address is a text.
 func (f *fabric) hostile(address string) {
 	f.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -197,8 +197,8 @@ func (f *fabric) hostile(address string) {
 // hostileText would be a script, an image that calls one, and the end of a table.
 const hostileText = `<script>document.title='owned'</script><img src=x onerror="document.title='owned'"></td></table>`
 
-// TestPageInABrowser shows what happens: rates, errors, texts of peers as they are, another order, those of a thousand that match,
-// that the process is gone, and that another one is there. Nothing is written to the console but that the process does not answer.
+// TestPageInABrowser shows rates, errors, unchanged texts of peers, another order, the matching ones of a thousand connections,
+// that the process has ended, and that another one has started. The console only shows that the process does not answer.
 func TestPageInABrowser(t *testing.T) {
 	b := openBrowser(t)
 	f := newFabric(t)
@@ -233,7 +233,7 @@ func TestPageInABrowser(t *testing.T) {
 	require.NoError(t, busy.Close())
 }
 
-// tableOfMany: no more rows than people read, sorted by a click, and filtered.
+// tableOfMany checks a table with no more rows than people read, sorted by a click, and filtered.
 func (b *browser) tableOfMany(f *fabric) {
 	b.Helper()
 	for range 998 {
@@ -260,7 +260,7 @@ func (b *browser) tableOfMany(f *fabric) {
 	b.becomes(`document.querySelectorAll('#connections tbody tr').length === 0`)
 }
 
-// errorsOf: a Terminate is told by its words.
+// errorsOf checks that a Terminate is shown with its text.
 func (b *browser) errorsOf(f *fabric) {
 	b.Helper()
 	qp := f.connect()
@@ -272,7 +272,7 @@ func (b *browser) errorsOf(f *fabric) {
 	require.Contains(b, value[string](b, `document.getElementById('errors').innerText`), "Terminate sent: DDP tagged buffer: invalid STag (1/1/00)")
 }
 
-// goneAndBack: the page says that the process does not answer, keeps what it has, and goes on when a process is there.
+// goneAndBack checks that the page says that the process does not answer, keeps its contents, and goes on when a process answers.
 func (b *browser) goneAndBack(s *Set, e *Server) {
 	b.Helper()
 	require.NoError(b, e.Close())

@@ -21,7 +21,7 @@ import (
 	"github.com/goiwarp/iwarp/monitor"
 )
 
-// A Set has the RNICs that are open now. It implements prometheus.Collector.
+// A Set holds the RNICs that are open now. It implements prometheus.Collector.
 type Set struct {
 	page *monitor.Handler
 
@@ -29,7 +29,7 @@ type Set struct {
 	rnics []*iwarp.RNIC
 }
 
-// NewSet returns a Set of none.
+// NewSet returns an empty Set.
 func NewSet() *Set { return &Set{page: monitor.NewHandler()} }
 
 // Add adds an RNIC.
@@ -67,8 +67,8 @@ type Server struct {
 	ended  chan error
 }
 
-// Serve serves the live page of package monitor, and /metrics, at addr. A host that is left out means the loopback. Both refuse
-// requests that the name of another site has led to it.
+// Serve serves the live page of package monitor, and /metrics, at addr. An omitted host means the loopback. Both refuse
+// requests that the name of another site has directed here.
 func (s *Set) Serve(ctx context.Context, addr string) (*Server, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -99,12 +99,12 @@ func (s *Set) Serve(ctx context.Context, addr string) (*Server, error) {
 	return e, nil
 }
 
-// bounded serves h, and keeps no connection on which nothing is asked.
+// bounded returns a server of h that closes idle connections.
 func bounded(h http.Handler) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 }
 
-// URL is where the page is.
+// URL returns the URL of the page.
 func (e *Server) URL() string { return e.url }
 
 // Close ends the Server, but not the RNICs.
@@ -116,7 +116,7 @@ func (e *Server) Close() error {
 	return err
 }
 
-// Next is the address with the next port, for a second process; empty if addr is.
+// Next returns the address with the next port, for a second process; empty if addr is.
 func Next(addr string) (string, error) {
 	if addr == "" {
 		return "", nil

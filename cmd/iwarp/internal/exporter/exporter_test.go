@@ -58,7 +58,7 @@ func TestRNICsThatAreOpenAreServed(t *testing.T) {
 	require.NoError(t, e.Close())
 }
 
-// TestOtherNamesOfTheLoopbackAreRefused: a page of another site, whose name leads here, reads nothing.
+// TestOtherNamesOfTheLoopbackAreRefused: a page of another site, whose name resolves to the loopback, reads nothing.
 func TestOtherNamesOfTheLoopbackAreRefused(t *testing.T) {
 	e, err := NewSet().Serve(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
@@ -95,14 +95,14 @@ func (l *once) Accept() (net.Conn, error) {
 func (l *once) Close() error   { return nil }
 func (l *once) Addr() net.Addr { return l.addr }
 
-// TestIdleConnectionsEnd: else anyone on the network takes the descriptors that connections of iWARP need.
+// TestIdleConnectionsEnd: otherwise anyone on the network could use up the descriptors that iWARP connections need.
 func TestIdleConnectionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, conn := net.Pipe()
 		l := &once{conns: make(chan net.Conn, 1), addr: conn.LocalAddr()}
 		l.conns <- conn
 		s := bounded(http.NotFoundHandler())
-		go func() { _ = s.Serve(l) }() // until the listener has no more
+		go func() { _ = s.Serve(l) }() // until the listener has no more connections
 		_, err := client.Write([]byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
 		require.NoError(t, err)
 		require.NoError(t, client.SetReadDeadline(time.Now().Add(time.Hour)))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A Scraper asks for the metrics of a Set by HTTP over the loopback, as Prometheus does, to measure what that costs. One
+// A Scraper requests the metrics of a Set by HTTP over the loopback, as Prometheus does, to measure the cost. One
 // goroutine uses it.
 type Scraper struct {
 	server *Server
@@ -43,7 +43,7 @@ func (x *Scraper) Scrape(ctx context.Context) (took time.Duration, err error) {
 	return time.Since(began), err
 }
 
-// Every begins to scrape in intervals, the first time after half of one. stop ends that, and returns how many scrapes there were.
+// Every begins to scrape at intervals, the first time after half an interval. stop ends that, and returns how many scrapes there were.
 func (x *Scraper) Every(interval time.Duration) (stop func() (n int, err error)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	type result struct {

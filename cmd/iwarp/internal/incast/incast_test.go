@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestMarksInVirtualTime: where the processors take no time all marks are met.
+// TestMarksInVirtualTime: if the processors take no time, all marks are met.
 func TestMarksInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &options{sleep: time.Sleep}
@@ -41,7 +41,7 @@ func TestMarksInVirtualTime(t *testing.T) {
 	})
 }
 
-// TestFirstFailureIsTold, and not what it has ended.
+// TestFirstFailureIsTold, and not the failures that it has caused.
 func TestFirstFailureIsTold(t *testing.T) {
 	lost := errors.New("the connection is lost")
 	waits := func(ctx context.Context) error {

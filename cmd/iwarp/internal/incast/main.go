@@ -1,8 +1,8 @@
 // Package incast is the command "iwarp perf incast": many hosts have data for one receiver, behind
-// a link that is slower than they are together. Either they write when they like, or the receiver
-// reads as much at a time as its Solicitor grants, or they write by package rma, where the receiver
-// pulls what its Solicitor grants. What that does to a small Read of the receiver shows how long the
-// queue is that they make.
+// a link that is slower than all hosts together. Either the hosts write at any time, or the receiver
+// reads as much at a time as its Solicitor grants, or the hosts write by package rma, where the receiver
+// pulls what its Solicitor grants. The latency of a small Read of the receiver shows how long the
+// queue is that the hosts cause.
 package incast
 
 import (
@@ -38,9 +38,9 @@ func Command() *cobra.Command {
 	o := &options{sleep: bottleneck.Sleep}
 	cmd := &cobra.Command{
 		Use: "incast", Short: "measure what many hosts do to one receiver, with and without a Solicitor", Args: cli.NoArgs,
-		Long: `Has many hosts with data for one receiver, behind a link within the process that is slower than they are together.
-Either they write when they like, or the receiver reads as much at a time as its Solicitor grants, or they write by
-package rma. What that does to a small Read of the receiver shows how long the queue is that they make.`,
+		Long: `Emulates many hosts with data for one receiver, behind a link within the process that is slower than all hosts together.
+Either the hosts write at any time, or the receiver reads as much at a time as its Solicitor grants, or the hosts write
+by package rma. The latency of a small Read of the receiver shows how long the queue is that the hosts cause.`,
 		Example: "  iwarp perf incast --html incast.html",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
@@ -80,10 +80,10 @@ func (o *options) report(ctx context.Context, s cli.Streams) error {
 func (o *options) flags(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.IntVar(&o.peers, "peers", 64, "how many hosts send at a time")
-	fs.IntVar(&o.size, "size", 4<<20, "octets of each of them")
-	fs.IntVar(&o.megabits, "rate", 1000, "of the link, in megabits per second")
-	fs.DurationVar(&o.latency, "latency", 0, "of the link without a queue, in each direction; the timers may make a millisecond of it")
-	fs.Int64Var(&o.window, "window", 128<<10, "octets that the receiver asks for at a time")
+	fs.IntVar(&o.size, "size", 4<<20, "octets that each host sends")
+	fs.IntVar(&o.megabits, "rate", 1000, "rate of the link, in megabits per second")
+	fs.DurationVar(&o.latency, "latency", 0, "latency of the link without a queue, in each direction; timers may raise it to a millisecond")
+	fs.Int64Var(&o.window, "window", 128<<10, "octets that the receiver requests at a time")
 	fs.IntVar(&o.buffer, "buffer", 256<<10, "octets of the switch in front of the link: what does not fit counts as overflow, and is delayed")
 	fs.IntVar(&o.repeats, "repeats", 3, "how often each way is measured, in turn")
 	fs.BoolVar(&o.json, "json", false, "print JSON")
@@ -91,7 +91,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	fs.StringVar(&o.svg, "svg", "", "write the plots as SVG files to this `DIRECTORY`")
 }
 
-// What is more than these measures nothing: a set-up takes too long, and a Solicitor has no such window.
+// Values above these measure nothing: a set-up takes too long, and a Solicitor has no such window.
 const (
 	mostMegabits = 1_000_000
 	mostLatency  = time.Second
@@ -113,7 +113,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// measure does each way so often, in turn.
+// measure does each way, in turn, as often as the options say.
 func (o *options) measure(ctx context.Context, progress *cli.Progress) (*report, error) {
 	defer progress.Clear()
 	r := &report{Window: o.window, Buffer: o.buffer, rate: o.rate, octets: float64(o.peers) * float64(o.size)}

@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
-// points is how many values of a series a plot has.
+// points is how many values of a series a plot shows.
 const points = 300
 
 // Files of a directory.
@@ -21,7 +21,7 @@ const (
 	victimFile  = "incast-victim.svg"
 )
 
-// canDraw tells whether draw can write its files.
+// canDraw reports whether draw can write its files.
 func canDraw(page, directory string) error {
 	err := cli.CanWrite(page)
 	if err == nil && directory != "" {
@@ -30,7 +30,7 @@ func canDraw(page, directory string) error {
 	return err
 }
 
-// draw writes a page with the plots, and each plot as a file of a directory, where there is a name.
+// draw writes a page with the plots, and each plot as a file in a directory, for each name that is not empty.
 func (r *report) draw(page, directory string) error {
 	backlog, victim := r.charts()
 	if page != "" {
@@ -59,7 +59,7 @@ func create(file string, write func(w io.Writer) error) error {
 	return f.Close()
 }
 
-// charts are the backlog and the times of the victim, of the first run of each way.
+// charts returns the backlog and the times of the victim, of the first run of each way.
 func (r *report) charts() (backlog, victim *chart.Chart) {
 	backlog = &chart.Chart{Title: "Octets on the link", Unit: "KiB", Over: "ms", Mark: float64(r.Window) / 1024}
 	victim = &chart.Chart{Title: "Time of a Read of 64 octets from another host", Unit: "ms", Over: "ms"}
@@ -81,7 +81,7 @@ func (r *report) charts() (backlog, victim *chart.Chart) {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
-// thin leaves the highest of each few values.
+// thin keeps the highest of each few values.
 func thin(all []chart.Point) (some []chart.Point) {
 	n := (len(all) + points - 1) / points
 	for i, p := range all {

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A verbs is the way of data that RDMA Writes or RDMA Reads carry.
+// A verbs is the way in which RDMA Writes or RDMA Reads carry the data.
 type verbs struct {
 	*scene
 	window *iwarp.Solicitor // nil: the hosts write
@@ -22,13 +22,13 @@ type peer struct {
 	near, far *iwarp.QP
 	to        iwarp.RemoteBuffer // the receiver's memory for the host
 	from      iwarp.RemoteBuffer // the host's
-	first     int                // where that begins in the sink
+	first     int                // where the memory for the host begins in the sink
 }
 
-// unsolicited is the way of hosts that write when they like.
+// unsolicited is the way in which hosts write at any time.
 func unsolicited(ctx context.Context, s *scene) error { return (&verbs{scene: s}).open(ctx) }
 
-// solicited is that of a receiver that reads under a Solicitor.
+// solicited is the way in which the receiver reads under a Solicitor.
 func solicited(ctx context.Context, s *scene) error {
 	v := &verbs{scene: s, window: iwarp.NewSolicitor(solicit.Config{Fixed: s.opts.window})}
 	s.granted = func() int64 { return v.window.Stats().MaxGranted }
@@ -109,7 +109,7 @@ func (v *verbs) write(ctx context.Context, p *peer) error {
 			return err
 		}
 	}
-	return p.far.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{STag: p.to.STag, TO: p.to.TO}) // comes behind the Writes
+	return p.far.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{STag: p.to.STag, TO: p.to.TO}) // completes after the Writes
 }
 
 // read makes the receiver read all data of the host.

@@ -10,11 +10,11 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
-// headers is how much longer than their payload the messages on the link are at most, and what a
+// headers is the most by which the messages on the link are longer than their payload, including what a
 // connection sends besides.
 const headers = 1.03
 
-// A report is what all runs have come to.
+// A report holds the results of all runs.
 type report struct {
 	Window  int64      `json:"window"`
 	Buffer  int        `json:"buffer"`
@@ -25,14 +25,14 @@ type report struct {
 	octets float64
 }
 
-// judge holds the samples of each way with a window against the marks, and those of the first way.
+// judge compares the samples of each way that has a window with the marks, and with those of the first way.
 func (r *report) judge() {
 	for _, w := range ways[1:] {
 		r.hold(w)
 	}
 }
 
-// hold holds the samples of a way against the marks.
+// hold compares the samples of a way with the marks.
 func (r *report) hold(w way) {
 	free := r.of(ways[0].name)
 	var granted, backlog, overflow float64

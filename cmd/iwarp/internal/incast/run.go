@@ -8,15 +8,15 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
-// A way is how the data get to the receiver.
+// A way is a way in which the data get to the receiver.
 type way struct {
 	name  string
 	short string // in a plot
 	open  func(ctx context.Context, s *scene) error
 }
 
-// The ways: the hosts write what they have at once; the receiver reads it under a Solicitor; the
-// receiver pulls it under one, when the hosts have asked it to.
+// The ways: the hosts write their data at once; the receiver reads the data under a Solicitor; the
+// receiver pulls the data under a Solicitor when the hosts have requested that.
 var ways = []way{
 	{"unsolicited Writes", "Writes", unsolicited},
 	{"Reads under a Solicitor", "Reads", solicited},
@@ -52,7 +52,7 @@ func (o *options) run(ctx context.Context, w way) (*sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.close() //nolint:errcheck // what counts has been measured
+	defer s.close() //nolint:errcheck // the measurement is done
 	r := &sample{Way: w.name}
 	ctx, fail := context.WithCancelCause(ctx) // the first failure ends all else
 	defer fail(nil)
@@ -104,8 +104,8 @@ func (r *sample) summarize() {
 }
 
 // suffer reads a few octets of a host that sends nothing else, one Read after the other with a pause
-// between them, and tells how long each took. Without the pause the many short Reads of a moment in
-// which the link is idle would hide the others.
+// between them, and returns how long each took. Without the pause, many short Reads while
+// the link is idle would hide the others.
 func (s *scene) suffer(ctx context.Context, over <-chan struct{}) (all []victimRead, err error) {
 	first := time.Now()
 	for {
@@ -126,7 +126,7 @@ func (s *scene) suffer(ctx context.Context, over <-chan struct{}) (all []victimR
 // of the victim before that do not count.
 func (s *scene) watch(loaded, over chan struct{}) (all []backlog) {
 	began := time.Now()
-	s.link.Backlog() // what was there before does not count
+	s.link.Backlog() // an earlier backlog does not count
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	idle := true

@@ -17,27 +17,27 @@ const (
 	piece = 16 << 10
 	// least is the smallest window: a piece fits, with the tag that seals it.
 	least = piece + 16
-	// victimSize is how many octets the Read has whose latency is measured.
+	// victimSize is the length of the Read whose latency is measured.
 	victimSize = 64
-	// pause is between two of those Reads.
+	// pause is the time between two of these Reads.
 	pause = time.Millisecond
 )
 
-// A scene is a receiver, and hosts behind a link. The way by which their data get to the receiver
+// A scene is a receiver, and hosts behind a link. The way in which their data get to the receiver
 // connects them.
 type scene struct {
 	opts     *options
 	link     *bottleneck.Link
 	receiver *side
 	hosts    *side  // all of them
-	came     []byte // of each host size octets
+	came     []byte // what has come, size octets for each host
 	have     []byte // what each of the hosts sends
 
 	transfers []func(ctx context.Context) error // of each host: all its data get to the receiver
 	victim    func(ctx context.Context) error   // the receiver reads a few octets of another host
 	granted   func() int64                      // the most octets of the window; nil: there is none
-	end       func()                            // of the connections, while there is the link; nil: nothing
-	release   func() error                      // when they are gone; nil: nothing
+	end       func()                            // ends the connections, while the link exists; nil: nothing
+	release   func() error                      // called after the connections have ended; nil: nothing
 }
 
 // A side is an RNIC with a PD.
@@ -75,7 +75,7 @@ func (o *options) open(ctx context.Context, w way) (s *scene, err error) {
 	return s, w.open(ctx, s)
 }
 
-// pattern is octets that differ from one piece to the next.
+// pattern returns octets that differ from one piece to the next.
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -84,13 +84,13 @@ func pattern(n int) []byte {
 	return b
 }
 
-// place is where the data of a host get to.
+// place returns the memory for the data of a host.
 func (s *scene) place(host int) []byte {
 	n := s.opts.size
 	return s.came[host*n : (host+1)*n : (host+1)*n]
 }
 
-// check tells whether all that the hosts had has come.
+// check returns an error unless all data of the hosts have come.
 func (s *scene) check() error {
 	for i := range s.opts.peers {
 		if !bytes.Equal(s.place(i), s.have) {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// slots is how many operations of one host there are at most. The Executor decides how many
+	// slots is the maximum number of operations of one host. The Executor decides how many
 	// of them it uses.
 	slots = 16
 	// Times that no operation needs, however slow the link is.
@@ -22,13 +22,13 @@ const (
 	opTimeout   = time.Minute
 )
 
-// A sealing is the way of data that are written by package rma: each host asks the receiver to take
-// so many octets, and the receiver pulls them when its window has room.
+// A sealing is the way in which package rma writes the data: each host requests that the receiver take
+// a number of octets, and the receiver pulls them when its window has room.
 type sealing struct {
 	*scene
 	window  *rma.Solicitor
 	server  *rma.Server // of the receiver
-	hosting *rma.Server // of the host that the victim reads from
+	hosting *rma.Server // of the host from which the victim reads
 	serving sync.WaitGroup
 
 	initiate iwarp.QPConfig // the identity of clients
@@ -36,7 +36,7 @@ type sealing struct {
 	clients  []*rma.Client
 }
 
-// sealed is the way of writes of package rma.
+// sealed is the way in which the hosts write by package rma.
 func sealed(ctx context.Context, s *scene) error {
 	window, err := rma.NewSolicitor(solicit.Config{Fixed: s.opts.window})
 	if err != nil {
@@ -112,12 +112,12 @@ func (v *sealing) addVictim(ctx context.Context) error {
 	return nil
 }
 
-// A pairing is a connection to be made: out is the client's end, in that of the server.
+// A pairing is a connection to be made: out is the client's end, in is the server's.
 type pairing struct {
 	client, server *side
 	out, in        net.Conn
 	serves         *rma.Server
-	window         *rma.Solicitor // of the client; nil: one of its own
+	window         *rma.Solicitor // of the client; nil: its own
 	region         uint64
 	ops            rma.Ops
 }
@@ -178,7 +178,7 @@ func (v *sealing) dial(ctx context.Context, p *pairing) (*rma.Client, error) {
 func (v *sealing) end() {
 	var all sync.WaitGroup
 	for _, c := range v.clients {
-		all.Go(func() { _ = c.Close() }) // what it was to do is done, or has failed
+		all.Go(func() { _ = c.Close() }) // its operations are done, or have failed
 	}
 	all.Wait()
 	v.serving.Wait()

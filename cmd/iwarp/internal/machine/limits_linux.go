@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fewFiles is below what a server with many connections needs.
+// fewFiles is a limit of descriptors that is too low for a server with many connections.
 const fewFiles = 4096
 
 func limits() []Fact {
@@ -47,7 +47,7 @@ func descriptors() Fact {
 	return f
 }
 
-// locked is the limit that cards have, and this library has not.
+// locked returns the limit of locked memory, which applies to cards, but not to this library.
 func locked() Fact {
 	f := Fact{Group: "limits", Name: "locked memory"}
 	var l unix.Rlimit

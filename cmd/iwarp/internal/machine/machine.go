@@ -1,10 +1,10 @@
-// Package machine tells what of this machine matters to the library: limits, the processor, transports; and what to do
+// Package machine describes what matters to the library on this machine: limits, the processor, transports; and what to do
 // about what is missing.
 package machine
 
 import "context"
 
-// A Fact is one of them.
+// A Fact describes one property of the machine.
 type Fact struct {
 	Group  string `json:"group"`
 	Name   string `json:"name"`
@@ -13,7 +13,7 @@ type Fact struct {
 	Remedy string `json:"remedy,omitempty"` // how to get it
 }
 
-// Facts looks at the machine.
+// Facts examines the machine.
 func Facts(ctx context.Context) []Fact {
 	all := system()
 	all = append(all, processor()...)

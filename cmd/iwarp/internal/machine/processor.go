@@ -30,10 +30,10 @@ func processor() []Fact {
 	}
 }
 
-// tables is how a CRC32c is computed without an instruction for it.
+// tables names how a CRC32c is computed without an instruction for it.
 const tables = "tables"
 
-// instructions are those by which a CRC32c is computed.
+// instructions returns the names of the instructions by which a CRC32c is computed.
 func instructions() string {
 	var all []string
 	if cpu.X86.HasSSE42 || cpu.ARM64.HasCRC32 || runtime.GOARCH == "s390x" || runtime.GOARCH == "ppc64le" {
@@ -48,7 +48,7 @@ func instructions() string {
 	return strings.Join(all, ", ")
 }
 
-// digestSpeed is the octets whose CRC32c is computed in a second.
+// digestSpeed returns the number of octets whose CRC32c is computed in a second.
 func digestSpeed() float64 {
 	b := make([]byte, 1<<20)
 	crc32c.Checksum(b)

@@ -1,4 +1,4 @@
-// Package marks holds what was measured against targets.
+// Package marks compares results with targets.
 package marks
 
 import (
@@ -8,17 +8,17 @@ import (
 	"text/tabwriter"
 )
 
-// A Mark is a target, and what was measured.
+// A Mark is a target, and the measured value.
 type Mark struct {
 	What   string  `json:"what"`
 	Unit   string  `json:"unit,omitempty"`
 	Target float64 `json:"target"`
-	Least  bool    `json:"least,omitempty"` // the value is to be the target at least, else at most
+	Least  bool    `json:"least,omitempty"` // the target is a lower bound; otherwise an upper bound
 	Value  float64 `json:"value"`
 	Met    bool    `json:"met"`
 }
 
-// Goal is the target as text.
+// Goal returns the target as text.
 func (m *Mark) Goal() string {
 	sign := "<="
 	if m.Least {
@@ -27,15 +27,15 @@ func (m *Mark) Goal() string {
 	return fmt.Sprintf("%s %.2f%s", sign, m.Target, m.Unit)
 }
 
-// A List is the marks of a command.
+// A List holds the marks of a command.
 type List []Mark
 
-// Most adds a mark whose value is to be the target at most.
+// Most adds a mark whose value must be at most the target.
 func (l *List) Most(what string, value, target float64, unit string) {
 	*l = append(*l, Mark{What: what, Unit: unit, Target: target, Value: value, Met: value <= target})
 }
 
-// Least adds a mark whose value is to be the target at least.
+// Least adds a mark whose value must be at least the target.
 func (l *List) Least(what string, value, target float64) {
 	*l = append(*l, Mark{What: what, Target: target, Least: true, Value: value, Met: value >= target})
 }

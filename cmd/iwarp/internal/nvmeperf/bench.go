@@ -17,7 +17,7 @@ const (
 	kib = 1 << 10
 	mib = 1 << 20
 
-	// depth is how many commands are under way.
+	// depth is how many commands are outstanding.
 	depth = 32
 	// diskSize is the size of a namespace, of which all octets are used: more than the caches of a processor.
 	diskSize = 64 * mib
@@ -47,7 +47,7 @@ func (b *bench) close() error {
 	return err
 }
 
-// file is where a file may be made.
+// file returns a path at which a file may be made.
 func (b *bench) file(name string) (_ string, err error) {
 	if b.dir == "" {
 		if b.dir, err = os.MkdirTemp(b.opts.dir, "iwarp-nvme"); err != nil {
@@ -57,13 +57,13 @@ func (b *bench) file(name string) (_ string, err error) {
 	return filepath.Join(b.dir, name), nil
 }
 
-// do gives the process of the target an order.
+// do sends the process of the target an order.
 func (b *bench) do(o order) (a reply, err error) {
 	err = b.remote.Do(o, &a)
 	return a, err
 }
 
-// compare takes samples of contenders in turn, and prints what they have come to.
+// compare takes samples of contenders in turn, and prints their results.
 func (b *bench) compare(all ...*contest.Contender) error {
 	err := b.contest(1, all...)
 	if err == nil {
@@ -72,7 +72,7 @@ func (b *bench) compare(all ...*contest.Contender) error {
 	return err
 }
 
-// contest takes samples of contenders in turn, each so many times as long as the options say.
+// contest takes samples of contenders in turn. Each run takes times as long as the options say.
 func (b *bench) contest(times int, all ...*contest.Contender) error {
 	x := &contest.Contest{Pairs: b.opts.Pairs, Span: time.Duration(times) * b.opts.Span, Usage: b.remote.Usage}
 	return x.Compare(all...)
@@ -85,7 +85,7 @@ func (b *bench) tell(all ...*contest.Contender) {
 	}
 }
 
-// A stand is what a measurement needs, until close.
+// A stand holds what a measurement needs, until close.
 type stand struct {
 	b    *bench
 	ends contest.Ends

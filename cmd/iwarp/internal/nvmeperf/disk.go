@@ -42,7 +42,7 @@ func newDisk(ctx context.Context, what *service) (*disk, error) {
 	return d, nil
 }
 
-// newDiskOn makes a disk of a back end, which it closes. It listens to nothing yet.
+// newDiskOn makes a disk on a back end, which the disk closes. The disk does not listen yet.
 func newDiskOn(ctx context.Context, b backend.Backend, what *service) (d *disk, err error) {
 	d = &disk{backend: b}
 	ctx, d.stop = context.WithCancel(ctx)
@@ -88,10 +88,10 @@ func (d *disk) close() (err error) {
 	return errors.Join(err, d.backend.Close())
 }
 
-// numbers are what a service tells.
+// numbers are the numbers that a service reports.
 type numbers struct {
 	Samples int    `json:"samples"` // of the window
-	Most    int64  `json:"most"`    // octets asked for that had not come, of all samples
+	Most    int64  `json:"most"`    // octets requested and not received yet, the most in all samples
 	Granted int64  `json:"granted"` // the most ever, as the Solicitor counts
 	Busy    uint64 `json:"busy"`    // commands that waited for too long
 	Stalled uint64 `json:"stalled"`
@@ -99,14 +99,14 @@ type numbers struct {
 	Attacks int    `json:"attacks"` // of a hostile host
 }
 
-// A sampler looks at the window of a Solicitor.
+// A sampler samples the window of a Solicitor.
 type sampler struct {
 	mu      sync.Mutex
 	samples int
 	most    int64
 }
 
-// sampling is how often the window is looked at.
+// sampling is the interval at which the window is sampled.
 const sampling = 250 * time.Microsecond
 
 func (s *sampler) run(ctx context.Context, window *iwarp.Solicitor) {

@@ -17,16 +17,16 @@ const (
 	enemyNQN = "nqn.2026-11.org.example:enemy"
 	// enemyEntries is the size of a queue of the enemy.
 	enemyEntries = 16
-	// attackPause is between two attacks, and attackTime how long one takes at most.
+	// attackPause is the pause between two attacks, and attackTime how long an attack takes at most.
 	attackPause = 10 * time.Millisecond
 	attackTime  = 5 * time.Second
 	// attackWait is how long the enemy waits for the end of its connection.
 	attackWait = 20 * time.Millisecond
-	// mostHeld is how many connections the enemy keeps that do nothing, or take nothing.
+	// mostHeld is how many connections the enemy keeps that send nothing, or read nothing.
 	mostHeld = 8
 )
 
-// An enemy is a host that does what a host must not do. What it gets for that does not matter here.
+// An enemy is a host that does what a host must not do. The target's reaction does not matter here.
 type enemy struct {
 	addr    string
 	rnic    *iwarp.RNIC
@@ -35,7 +35,7 @@ type enemy struct {
 	admin   *iwarp.QP // nil: there is no controller now
 	cntlid  uint16
 	held    []*iwarp.QP
-	last    int // of held, ever
+	last    int // how many connections were to be held so far
 	attacks atomic.Int64
 	begun   chan struct{} // closed with the first attack
 }
@@ -73,7 +73,7 @@ var attacks = []attack{
 // attack attacks until ctx ends.
 func (e *enemy) attack(ctx context.Context) {
 	for i := 0; ctx.Err() == nil; i++ {
-		_ = e.once(ctx, &attacks[i%len(attacks)]) // how the target defends itself is not measured
+		_ = e.once(ctx, &attacks[i%len(attacks)]) // the target's defence is not measured
 		select {
 		case <-ctx.Done():
 		case <-time.After(attackPause):
@@ -88,7 +88,7 @@ func (e *enemy) once(ctx context.Context, a *attack) error {
 		return err
 	}
 	qid := uint16(1)
-	if a.held { // such a queue is there for longer
+	if a.held { // such a queue lives longer
 		qid = 2 + uint16(e.last%(2*mostHeld))
 		e.last++
 	}
@@ -101,7 +101,7 @@ func (e *enemy) once(ctx context.Context, a *attack) error {
 	}
 	if !a.silent {
 		if _, err = e.connect(ctx, qp, qid); err != nil {
-			e.admin = nil // the controller may have gone
+			e.admin = nil // the controller may have ended
 		}
 	}
 	if err == nil && a.held {
@@ -122,7 +122,7 @@ func (e *enemy) once(ctx context.Context, a *attack) error {
 	return err
 }
 
-// controller makes one unless there is one.
+// controller makes a controller unless one exists.
 func (e *enemy) controller(ctx context.Context) error {
 	if e.admin != nil && e.admin.State() == iwarp.StateRTS {
 		return nil
@@ -141,7 +141,7 @@ func (e *enemy) controller(ctx context.Context) error {
 	return err
 }
 
-// dial sets a connection up that can be stalled.
+// dial sets up a connection that can be stalled.
 func (e *enemy) dial(ctx context.Context, qid uint16) (*iwarp.QP, *stalling, error) {
 	var d net.Dialer
 	raw, err := d.DialContext(ctx, "tcp", e.addr)
@@ -207,10 +207,10 @@ func (e *enemy) send(qp *iwarp.QP, msg []byte) error {
 	return qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: msg})
 }
 
-// errStands: the target has not ended the connection.
+// errStands reports that the target has not ended the connection.
 var errStands = errors.New("the connection stands")
 
-// await waits for what the target does about it: it ends the connection, or not.
+// await waits for the end of the connection, and returns errStands if the target does not end it.
 func (e *enemy) await(ctx context.Context, qp *iwarp.QP) error {
 	select {
 	case <-qp.Done():
@@ -282,7 +282,7 @@ func tooManyCommands(ctx context.Context, e *enemy, qp *iwarp.QP) error {
 	return e.await(ctx, qp)
 }
 
-// askForMuch reads more than the target can send to one that takes nothing.
+// askForMuch requests more octets than the target can send to a host that reads nothing.
 func askForMuch(ctx context.Context, e *enemy, qp *iwarp.QP) error {
 	for i := range enemyEntries - 1 {
 		sgl, err := e.lend(qp, make([]byte, mib), stag.LocalWrite|stag.RemoteWrite)
@@ -297,7 +297,7 @@ func askForMuch(ctx context.Context, e *enemy, qp *iwarp.QP) error {
 	return e.await(ctx, qp)
 }
 
-// A stalling is a connection of which nothing is read any more from some moment on.
+// A stalling is a connection that from some moment on is not read any more.
 type stalling struct {
 	net.Conn
 
@@ -308,7 +308,7 @@ type stalling struct {
 
 func (c *stalling) stall() { c.stalled.Store(true) }
 
-// Read reads, as long as it may.
+// Read reads until the connection is stalled.
 func (c *stalling) Read(p []byte) (int, error) {
 	if c.stalled.Load() {
 		<-c.closed

@@ -8,11 +8,11 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
 
-// leastOfPull is the least part of the rate of the pull model of "iwarp perf commit".
+// leastOfPull is the smallest permitted part of the rate of the pull model of "iwarp perf commit".
 const leastOfPull = 0.9
 
-// flushes holds writes to a file that are made durable one by one against the pull model of "iwarp perf commit", which does
-// the same with a message, an RDMA Read, a sync and an answer. Each of the writers has a block of its own.
+// flushes compares writes to a file that are made durable one by one with the pull model of "iwarp perf commit", which does
+// the same with a message, an RDMA Read, a sync and an answer. Each writer has a block of its own.
 func (b *bench) flushes() error {
 	return b.on(func(s *stand) error {
 		pulls, err := s.pulls()
@@ -46,7 +46,7 @@ func (b *bench) flushes() error {
 	})
 }
 
-// pulls is the side of "iwarp perf commit".
+// pulls returns the contender that is "iwarp perf commit".
 func (s *stand) pulls() (*contest.Contender, error) {
 	if _, err := s.b.file(""); err != nil {
 		return nil, err

@@ -14,11 +14,11 @@ import (
 const (
 	// honestHosts read one block after the other.
 	honestHosts = 2
-	// mostP99 is what the p99 of honest hosts may have under attack, of that without.
+	// mostP99 is how many times the p99 of honest hosts without an attack their p99 under attack may be.
 	mostP99 = 2
 )
 
-// hostile holds the p99 of hosts that read while another host attacks the target against that without it. The hostile host
+// hostile compares the p99 of hosts that read while another host attacks the target with their p99 without attacks. The hostile host
 // has a process of its own.
 func (b *bench) hostile() error {
 	return b.on(func(s *stand) error {
@@ -75,7 +75,7 @@ func (s *stand) enemy() (*peer.Control, error) {
 	return c, err
 }
 
-// under has honest hosts read while the enemy attacks, and returns their p99 and the number of attacks.
+// under makes honest hosts read while the enemy attacks, and returns their p99 and the number of attacks.
 func (b *bench) under(enemy *peer.Control, addr string, honest []*client) (p99 float64, attacks int, err error) {
 	var a reply
 	if err := enemy.Do(order{Do: doOpen, Open: &service{Attack: addr}}, &a); err != nil {
@@ -87,7 +87,7 @@ func (b *bench) under(enemy *peer.Control, addr string, honest []*client) (p99 f
 	return p99, st.Stats.Attacks, err
 }
 
-// readFor has hosts read for so long, and returns the p99 of all reads in microseconds.
+// readFor makes hosts read during span, and returns the p99 of all reads in microseconds.
 func readFor(hosts []*client, span time.Duration) (float64, error) {
 	end := time.Now().Add(span)
 	errs, all := make([]error, len(hosts)), make([]*workers, len(hosts))
@@ -117,7 +117,7 @@ type enemyService struct {
 
 var errNoAttack = errors.New("the hostile host gets no connection: there is no attack")
 
-// newEnemyService returns when the first attack has a connection: what is measured afterwards is under attack.
+// newEnemyService returns when the first attack has a connection, so that later measurements are under attack.
 func newEnemyService(ctx context.Context, addr string) (*enemyService, error) {
 	e, err := newEnemy(addr)
 	if err != nil {

@@ -72,8 +72,8 @@ func (s *stand) connect(addr string, o host.Options) (*client, error) {
 	return c, err
 }
 
-// settle sets what all connections of hosts have in common. A host that has lost its target does not wait for another one:
-// what was measured until then does not count, and its process has ended.
+// settle sets the options that all connections of hosts share. A host that has lost its target does not reconnect:
+// its measurement does not count, and the target's process has ended.
 func (b *bench) settle(o *host.Options) {
 	o.CtrlLoss = -1
 	o.QPConfig.MPA.NoCRC = !b.opts.CRC
@@ -91,15 +91,15 @@ func (c *client) fill(ctx context.Context) error {
 	return nil
 }
 
-// workers do commands of one size at random places, so many at a time.
+// workers do commands of one size at random places, several at a time.
 type workers struct {
 	c    *client
 	does command
 	size int
 	bufs [][]byte
-	// apart tells that each has one place of its own.
+	// apart gives each worker one place of its own.
 	apart bool
-	// times, unless nil, is for how long each took, in the order in which they have ended.
+	// times, unless nil, records how long each command took, in the order in which the commands ended.
 	times []time.Duration
 	mu    sync.Mutex // of times
 }
@@ -118,7 +118,7 @@ func (w *workers) run(n int) error {
 	return w.while(func() bool { return atomic.AddInt64(&left, -1) >= 0 })
 }
 
-// while does commands as long as more is true.
+// while does commands while more returns true.
 func (w *workers) while(more func() bool) error {
 	places := int(w.c.n.Size()) / w.size
 	errs := make(chan error, len(w.bufs))

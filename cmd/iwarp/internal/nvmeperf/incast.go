@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// incastHosts is how many hosts write at a time, and incastDepth how many writes each has under way.
+	// incastHosts is how many hosts write at a time, and incastDepth how many writes each has outstanding.
 	incastHosts = 16
 	incastDepth = 4
 	// incastSize is the longest request of Linux over siw.
 	incastSize = 1020 * kib
-	// incastWindow is what the target asks for at a time.
+	// incastWindow is how many octets the target requests at a time.
 	incastWindow = 4 * mib
-	// leastShare is the least that a host may have of what the one with the most has.
+	// leastShare is the smallest permitted ratio of the least that a host has written to the most.
 	leastShare = 0.8
 )
 
-// A flock is hosts that write, and what each of them has written.
+// A flock is a number of hosts that write, with the octets that each has written.
 type flock struct {
 	hosts  []*client
 	octets []atomic.Int64 // of each host
@@ -43,7 +43,7 @@ func newFlock(ctx context.Context, addr string, o host.Options) (f *flock, err e
 	return f, nil
 }
 
-// write writes for so long.
+// write writes during span.
 func (f *flock) write(span time.Duration) error {
 	end := time.Now().Add(span)
 	errs := make([]error, len(f.hosts))
@@ -51,7 +51,7 @@ func (f *flock) write(span time.Duration) error {
 	for i, c := range f.hosts {
 		does := func(ctx context.Context, n *host.Namespace, p []byte, off int64) error {
 			err := writeBlock(ctx, n, p, off)
-			if err == nil && time.Now().Before(end) { // what ends later is not of the time that counts
+			if err == nil && time.Now().Before(end) { // a write that ends later does not count
 				f.octets[i].Add(int64(len(p)))
 			}
 			return err
@@ -63,7 +63,7 @@ func (f *flock) write(span time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// share is what the host with the least has written, of what the one with the most has.
+// share returns the ratio of the least that a host has written to the most.
 func (f *flock) share() float64 {
 	least, most := f.octets[0].Load(), int64(1)
 	for i := range f.hosts {
@@ -90,7 +90,7 @@ func (f *flock) close() error {
 	return errors.Join(errs...)
 }
 
-// incast has hosts write to a target that asks for their data by a Solicitor.
+// incast makes hosts write to a target that requests their data by a Solicitor.
 func (b *bench) incast() error {
 	return b.on(func(s *stand) error {
 		a, err := s.open(&service{Disk: memoryDisk, Window: incastWindow})
@@ -104,7 +104,7 @@ func (b *bench) incast() error {
 		if err != nil {
 			return err
 		}
-		if err := f.write(b.opts.Span); err != nil { // the memory of both sides is there then
+		if err := f.write(b.opts.Span); err != nil { // it allocates the memory of both sides
 			return err
 		}
 		for i := range f.octets {
@@ -133,9 +133,9 @@ func (b *bench) incast() error {
 func (b *bench) judgeIncast(f *flock, n *numbers) {
 	b.Marks.Most("16 hosts write 1020 KiB: octets asked for and not come, of the window", float64(max(n.Most, n.Granted))/incastWindow, 1, "")
 	b.Marks.Least("16 hosts write 1020 KiB: the host with the least, of the one with the most", f.share(), leastShare)
-	lost := incastHosts*2 - n.Queues // of admin and I/O queues
+	lost := incastHosts*2 - n.Queues // admin and I/O queues
 	b.Marks.Most("16 hosts write 1020 KiB: queues that have ended, commands that waited too long", float64(lost)+float64(n.Busy+n.Stalled), 0, "")
 }
 
-// longer is how many times as long something takes that is no comparison.
+// longer is how many times as long a measurement without a comparison takes.
 const longer = 10

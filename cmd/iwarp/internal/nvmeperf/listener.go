@@ -7,13 +7,13 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
-// A listener takes connections of TCP with a congestion control.
+// A listener takes TCP connections with a congestion control.
 type listener struct {
 	l       *net.TCPListener
 	serving sync.WaitGroup
 }
 
-// listen has each connection served, by a goroutine of its own, until close.
+// listen makes serve be called for each connection, in a goroutine of its own, until close.
 func listen(cc string, serve func(net.Conn)) (*listener, error) {
 	l, err := peer.Listen("127.0.0.1", cc)
 	if err != nil {
@@ -34,8 +34,8 @@ func listen(cc string, serve func(net.Conn)) (*listener, error) {
 
 func (s *listener) addr() string { return s.l.Addr().String() }
 
-// close ends the listener, and not what was accepted.
+// close ends the listener, but not its connections.
 func (s *listener) close() error { return s.l.Close() }
 
-// wait returns when all connections have ended, and the listener.
+// wait returns when the listener and all its connections have ended.
 func (s *listener) wait() { s.serving.Wait() }

@@ -1,9 +1,9 @@
-// Package nvmeperf is the command "iwarp perf nvme": it measures the host and the target of examples/nvme, and holds
-// them against their marks.
+// Package nvmeperf is the command "iwarp perf nvme": it measures the host and the target of examples/nvme, and compares
+// them with their marks.
 //
-// This process is the host, and the target is a child of it; they are connected over the loopback. Speed is held against the same
-// messages without NVMe (package rpc), and with a file behind the target against the pull model of "iwarp perf commit". Two things
-// are compared in pairs of one run, in turn, and the mark is held against the median of the ratios.
+// This process is the host, and the target is a child of it; they are connected over the loopback. Speed is compared with the same
+// messages without NVMe (package rpc), and with a file behind the target with the pull model of "iwarp perf commit". Two contenders
+// are compared in pairs of runs, in turn, and the median of the ratios is compared with the mark.
 package nvmeperf
 
 import (
@@ -26,7 +26,7 @@ type options struct {
 	cc     string
 }
 
-// measurements are all of them. Their names are what -run chooses by.
+// measurements are all measurements. --run selects them by their names.
 var measurements = contest.Measurements[*bench]{
 	{Name: "read", Run: (*bench).reads},
 	{Name: "write", Run: (*bench).writes},
@@ -61,7 +61,7 @@ Commands of 1 MiB are measured on five pairs of processes, in runs that take twi
 	o.Flags(cmd, measurements.Names())
 	fs := cmd.Flags()
 	fs.StringVar(&o.cc, "cc", peer.DefaultCC, "congestion control of all connections, empty: the system's")
-	fs.StringVar(&o.dir, "dir", "", "`DIRECTORY` for files; empty: that for temporary ones, which may be in memory")
+	fs.StringVar(&o.dir, "dir", "", "`DIRECTORY` for files; empty: that for temporary files, which may be in memory")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func (o *options) check() (err error) {
 	return err
 }
 
-// measure does what was chosen.
+// measure takes the selected measurements.
 func (o *options) measure(ctx context.Context, s cli.Streams) (err error) {
 	b := &bench{opts: o, ctx: ctx, stderr: s.Err}
 	defer func() { err = errors.Join(err, b.close()) }()

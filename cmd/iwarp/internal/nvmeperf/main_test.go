@@ -35,13 +35,13 @@ func TestMain(m *testing.M) {
 	}, "perf")
 }
 
-// run runs the command so briefly that what it measures does not count.
+// run runs the command so briefly that its results have no meaning.
 func run(t *testing.T, names string, args ...string) string {
 	t.Helper()
 	return peertest.Printed(t, Command(), append([]string{"--pairs", "1", "--time", "2ms", "--dir", t.TempDir(), "--run", names}, args...)...)
 }
 
-// measured is how many marks each measurement comes to.
+// measured is how many marks each measurement produces.
 var measured = map[string]int{"read": 1, "write": 2, "keyed": 0, "throughput": 2, "flush": 1, "queues": 0, "incast": 3, "hostile": 1}
 
 // TestEachMark is measured.
@@ -75,7 +75,7 @@ func TestInterrupted(t *testing.T) {
 	peertest.WithoutInput(t, Command).EndsEarly(t, "--run", "^read", "--time", "10s")
 }
 
-// TestTargetThatHasEnded fails what is under way, and what comes after it, at once.
+// TestTargetThatHasEnded fails outstanding commands, and later ones, at once.
 func TestTargetThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := backend.NewFake(backend.FakeConfig{Size: mib})
@@ -104,7 +104,7 @@ func TestTargetThatHasEnded(t *testing.T) {
 	})
 }
 
-// TestEnemyWithoutATarget is none: what is measured then is not under attack.
+// TestEnemyWithoutATarget is an error: measurements would not be under attack.
 func TestEnemyWithoutATarget(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestWrongOrders(t *testing.T) {
 	require.ErrorContains(t, err, "no service 1", "it is closed")
 }
 
-// TestNVME_81_Incast: 16 hosts write as much as they can, of which no more is asked for than the window, and each has its share.
+// TestNVME_81_Incast: 16 hosts write as much as they can. The target requests no more than the window, and each host has its share.
 // The medium takes a millisecond for each write.
 func TestNVME_81_Incast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

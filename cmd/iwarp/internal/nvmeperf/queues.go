@@ -10,7 +10,7 @@ import (
 // queueCounts are the numbers of I/O queues that are compared.
 var queueCounts = []int{1, 2, 4}
 
-// queues compares numbers of I/O queues, with as many commands under way on each of them. It has no mark.
+// queues compares numbers of I/O queues, with the same number of commands outstanding on each queue. It has no mark.
 func (b *bench) queues() error {
 	return b.on(func(s *stand) error {
 		a, err := s.open(&service{Disk: memoryDisk})

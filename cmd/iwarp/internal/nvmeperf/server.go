@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/rpc"
 )
 
-// What an order asks for.
+// What an order requests.
 const (
 	doOpen  = "open"  // a service
 	doClose = "close" // a service
@@ -17,7 +17,7 @@ const (
 	doClear = "clear" // the numbers that a target has sampled
 )
 
-// An order is what the host asks the process of the target for.
+// An order is a request of the host to the process of the target.
 type order struct {
 	Do      string   `json:"do"`
 	Open    *service `json:"open,omitempty"`
@@ -51,7 +51,7 @@ type opened interface {
 // A server is the process with the services.
 type server struct{ services []opened } // by number, from 1
 
-// serve is the process of the target until stdin ends.
+// serve runs the process of the target until stdin ends.
 func serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	s := &server{services: make([]opened, 1)}
 	defer s.close()

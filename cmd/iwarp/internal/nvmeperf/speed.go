@@ -9,34 +9,34 @@ import (
 )
 
 const (
-	// leastOfRPC is the least part of the rate of the same messages without NVMe.
+	// leastOfRPC is the smallest permitted part of the rate of the same messages without NVMe.
 	leastOfRPC = 0.8
 	memoryDisk = "mem:64MiB"
 	// entries is the size of an I/O queue, which is one more than it has commands outstanding.
 	entries = depth + 1
-	// longRun is how many times as long a run of large commands takes: those with which it begins and ends, which are fewer than
-	// depth at a time, would be a tenth of it otherwise.
+	// longRun is how many times as long a run of large commands takes: otherwise a tenth of its commands would be at its
+	// beginning and its end, with fewer than depth outstanding.
 	longRun = 2
-	// manyStands is on how many stands large commands are measured: their rate differs more from one pair of processes to
+	// manyStands is the number of stands on which large commands are measured: their rate differs more from one pair of processes to
 	// another than from run to run.
 	manyStands = 5
 )
 
-// A rivalry is commands of NVMe and operations without NVMe.
+// A rivalry compares commands of NVMe with operations without NVMe.
 type rivalry struct {
 	what  string
 	does  command
 	kinds []rpc.Kind // of the operations
 	size  int
 	opts  host.Options
-	mark  bool // there is one
+	mark  bool // the comparison has a mark
 
 	times  int // how many times as long as others a run takes
 	stands int
 }
 
-// The data of a write of 4 KiB is in the capsule unless the host is told otherwise, which leaves it without a mark: it is
-// of interest what the RDMA Read costs that larger writes have.
+// The data of a write of 4 KiB is in the capsule unless the host is told otherwise. That case has no mark: it shows the cost of
+// the RDMA Read that larger writes have.
 var (
 	randomRead   = rivalry{"4 KiB random reads", readBlock, []rpc.Kind{rpc.Get}, 4 * kib, host.Options{QueueSize: entries}, true, 1, 1}
 	randomInside = rivalry{"4 KiB random writes", writeBlock, []rpc.Kind{rpc.Put, rpc.PutInside}, 4 * kib, host.Options{QueueSize: entries}, true, 1, 1}
@@ -53,7 +53,7 @@ func (b *bench) writes() error     { return b.rivals(randomInside) }
 func (b *bench) keyed() error      { return b.rivals(randomKeyed) }
 func (b *bench) throughput() error { return b.rivals(largeRead, largeWrite) }
 
-// rivals holds the rate of commands against that of operations without NVMe.
+// rivals compares the rate of commands with that of operations without NVMe.
 func (b *bench) rivals(all ...rivalry) error {
 	for _, r := range all {
 		sides, err := b.sides(&r)
@@ -66,7 +66,7 @@ func (b *bench) rivals(all ...rivalry) error {
 	return nil
 }
 
-// sides are those of a rivalry with the samples of all stands: operations without NVMe, Transfers and blocking calls.
+// sides returns the contenders of a rivalry with the samples of all stands: operations without NVMe, Transfers and blocking calls.
 func (b *bench) sides(r *rivalry) (all []*contest.Contender, err error) {
 	for range r.stands {
 		err := b.on(func(s *stand) error {
@@ -115,7 +115,7 @@ func (b *bench) judge(r *rivalry, sides []*contest.Contender) {
 	}
 }
 
-// calls is a side without NVMe.
+// calls returns a contender without NVMe.
 func (s *stand) calls(r *rivalry, k rpc.Kind) (*contest.Contender, error) {
 	c, err := s.caller(rpc.Shape{Kind: k, Size: r.size, Region: diskSize, Depth: depth, CRC: s.b.opts.CRC})
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *stand) calls(r *rivalry, k rpc.Kind) (*contest.Contender, error) {
 	return &contest.Contender{Name: fmt.Sprintf("%s as messages (%s), %d under way", r.what, ops[k], depth), Size: r.size, Run: c.Run}, nil
 }
 
-// commands are the sides of NVMe: with a goroutine for each command, and without.
+// commands returns the contenders with NVMe: with a goroutine for each command, and without.
 func (s *stand) commands(r *rivalry) (calls, transfers *contest.Contender, err error) {
 	a, err := s.open(&service{Disk: memoryDisk})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
 
-// transfers do commands of one size at random places, so many at a time, without a goroutine for each.
+// transfers do commands of one size at random places, several at a time, without a goroutine for each.
 type transfers struct {
 	n    *host.Namespace
 	size int
@@ -16,9 +16,9 @@ type transfers struct {
 
 	mu    sync.Mutex
 	left  int // to be started
-	under int // under way
+	under int // outstanding
 	err   error
-	over  chan struct{} // has an element when a run has ended
+	over  chan struct{} // holds an element when a run has ended
 }
 
 func (c *client) transfers(write bool, size, depth int) *transfers {
@@ -54,7 +54,7 @@ func (t *transfers) place(one *host.Transfer) {
 	one.Off = int64(rand.IntN(int(t.n.Size())/t.size)) * int64(t.size)
 }
 
-// ended starts the next command in the place of one that has ended.
+// ended starts the next command instead of one that has ended.
 func (t *transfers) ended(one *host.Transfer) {
 	if t.goesOn(one.Err) {
 		t.place(one)
@@ -73,7 +73,7 @@ func (t *transfers) ended(one *host.Transfer) {
 	}
 }
 
-// goesOn tells whether there is one more to do.
+// goesOn reports whether another command is to be done.
 func (t *transfers) goesOn(err error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,11 +16,11 @@ import (
 
 // A Child is the other end, in a process of its own.
 type Child struct {
-	Addr string // what it listens to
+	Addr string // where it listens
 
 	cmd    *exec.Cmd
 	input  io.WriteCloser
-	secret string // by which ServeControl tells this process from others: it is the first line of the child's stdin
+	secret string // identifies this process to ServeControl: it is the first line of the child's stdin
 }
 
 // Start runs this program once more with args, and waits until it has announced that it
@@ -74,7 +74,7 @@ func Left(ctx context.Context, stdin io.Reader) (context.Context, context.Cancel
 
 // Stop closes the child's stdin and waits until it has ended.
 func (k *Child) Stop() error {
-	_ = k.input.Close() // what was written has been read, or is of no use
+	_ = k.input.Close() // what was written has been read, or is useless
 	defer k.within(Timeout)()
 	return k.cmd.Wait()
 }

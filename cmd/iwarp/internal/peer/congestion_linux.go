@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DefaultCC is in every Linux kernel, open to all programs, and does not pace: what is
-// measured on a loopback is then the work, not a model of a network.
+// DefaultCC is available in every Linux kernel to all programs, and does not pace: a measurement
+// on a loopback then shows the work, not a model of a network.
 const DefaultCC = "reno"
 
-// congestion returns what sets the congestion control of a socket before it
+// congestion returns a function that sets the congestion control of a socket before it
 // connects or listens; connections inherit it from their listener.
 func congestion(name string) func(network, address string, c syscall.RawConn) error {
 	if name == "" {

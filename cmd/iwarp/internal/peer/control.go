@@ -15,8 +15,8 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
-// Over a control connection a client gives orders, each a line of JSON, and the server answers each with
-// another. An empty line asks for what the server has used, which comes in the form of a Usage.
+// Over a control connection a client sends orders, each a line of JSON, and the server answers each with
+// another line. An empty line requests what the server has used; the answer has the form of a Usage.
 
 // A Control is the client's end of a control connection.
 type Control struct {
@@ -26,7 +26,7 @@ type Control struct {
 	buf [UsageLen]byte
 }
 
-// An answer is the line for an order.
+// An answer is the line that answers an order.
 type answer struct {
 	Error  string `json:"error,omitempty"`
 	Result any    `json:"result,omitempty"`
@@ -44,7 +44,7 @@ func DialControl(k *Child) (*Control, error) {
 	return &Control{c: c, in: bufio.NewReader(c), out: json.NewEncoder(c)}, nil
 }
 
-// Do gives an order, and waits for the result, a pointer.
+// Do sends an order, and waits for the result; result is a pointer.
 func (r *Control) Do(order, result any) error {
 	if err := r.out.Encode(order); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (r *Control) Do(order, result any) error {
 
 var emptyLine = []byte{'\n'}
 
-// Usage asks what the server has used.
+// Usage requests what the server has used.
 func (r *Control) Usage() (u Usage, err error) {
 	if _, err := r.c.Write(emptyLine); err != nil {
 		return u, err
@@ -77,8 +77,8 @@ func (r *Control) Usage() (u Usage, err error) {
 // Close ends the control connection.
 func (r *Control) Close() error { return r.c.Close() }
 
-// ServeControl announces where it listens, and carries out the orders of the parent process until that leaves. Other processes
-// of the host can connect too, also those of other users; orders name files, for example.
+// ServeControl announces where it listens, and carries out the orders of the parent process until the parent leaves. It must not obey
+// other processes of the host, which can connect, too, even those of other users: orders name files, for example.
 func ServeControl[Order, Result any](ctx context.Context, stdin io.Reader, stdout io.Writer, do func(context.Context, *Order) (Result, error)) error {
 	in := bufio.NewReader(stdin)
 	secret, err := in.ReadString('\n')
@@ -126,7 +126,7 @@ func ServeControl[Order, Result any](ctx context.Context, stdin io.Reader, stdou
 	return nil
 }
 
-// secretTime is how long the parent process may take to send the secret behind its connection.
+// secretTime is how long the parent process may take to send the secret after it has connected.
 const secretTime = time.Second
 
 // acceptParent waits for the connection that begins with the secret, and closes all before it.
@@ -137,7 +137,7 @@ func acceptParent(l net.Listener, secret string) (net.Conn, error) {
 			return nil, err
 		}
 		said := make([]byte, len(secret))
-		_ = c.SetReadDeadline(time.Now().Add(secretTime)) // where it fails the read does, too
+		_ = c.SetReadDeadline(time.Now().Add(secretTime)) // if it fails, the read does, too
 		_, err = io.ReadFull(c, said)
 		if err == nil && hmac.Equal(said, []byte(secret)) {
 			return c, c.SetReadDeadline(time.Time{})

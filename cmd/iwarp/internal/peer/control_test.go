@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOrdersOfOtherProcesses are not carried out: any process of the host can connect to the control port, and before the parent process.
+// TestOrdersOfOtherProcesses are not carried out: any process of the host can connect to the control port, even before the parent process.
 func TestOrdersOfOtherProcesses(t *testing.T) {
 	stdin, toStdin := io.Pipe()
 	fromStdout, stdout := io.Pipe()

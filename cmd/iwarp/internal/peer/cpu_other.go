@@ -4,5 +4,5 @@ package peer
 
 import "time"
 
-// CPU is not known here.
+// CPU returns 0: the processor time is not known here.
 func CPU() time.Duration { return 0 }

@@ -1,4 +1,4 @@
-// Package peer is what measurements between two processes share: how the other end is
-// started and ended, what a process uses, and connections whose both ends have the same
-// congestion control.
+// Package peer contains what measurements between two processes share: starting and ending
+// the other end, what a process uses, and connections with the same congestion control
+// at both ends.
 package peer

@@ -11,7 +11,7 @@ type Memory struct {
 	Peak uint64 `json:"peak"` // resident at most
 }
 
-// KeptMemory collects garbage, gives back what is free, and tells what is left.
+// KeptMemory collects garbage, returns free memory to the system, and returns what is left.
 func KeptMemory() Memory {
 	runtime.GC() // empties the pools into their victims
 	debug.FreeOSMemory()

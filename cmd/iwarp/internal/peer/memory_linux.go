@@ -32,17 +32,17 @@ func ResidentMemory() (m Memory) {
 	return m
 }
 
-// ForgetPeak has Memory.Peak begin again, from what is resident now.
+// ForgetPeak restarts Memory.Peak at what is resident now.
 func ForgetPeak() {
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // where it cannot, the peak is older
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // if it fails, the peak is older
 }
 
-// OpenFiles allows the process as many files as the system lets it have, and tells how many
-// those are.
+// OpenFiles raises the process's limit of files as far as the system allows, and returns the
+// limit.
 func OpenFiles() uint64 {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
-		return math.MaxUint64 // then dialing will tell
+		return math.MaxUint64 // dialing reports it if the limit is reached
 	}
 	if most := (unix.Rlimit{Cur: l.Max, Max: l.Max}); l.Cur < l.Max && unix.Setrlimit(unix.RLIMIT_NOFILE, &most) == nil {
 		l = most
@@ -50,7 +50,7 @@ func OpenFiles() uint64 {
 	return l.Cur
 }
 
-// RaiseFiles allows the process that many files, or as many as the system lets it have, and tells how many those are.
+// RaiseFiles raises the process's limit of files to need, or as far as the system allows, and returns the limit.
 func RaiseFiles(need uint64) uint64 {
 	have := OpenFiles()
 	if have >= need {
@@ -62,7 +62,7 @@ func RaiseFiles(need uint64) uint64 {
 	return need
 }
 
-// FilesBound tells what bounds the files of a process.
+// FilesBound says what bounds the files of a process.
 func FilesBound() string {
 	most, err := os.ReadFile("/proc/sys/fs/nr_open")
 	if err != nil {

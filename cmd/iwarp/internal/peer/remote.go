@@ -13,7 +13,7 @@ type Remote struct {
 	meter   Meter
 }
 
-// Start starts the process, as this program with args, unless it runs. If there is a profile it writes one to
+// Start starts the process, as this program with args, unless it runs. If profile is not empty, the process writes a profile to
 // that file with the suffix ".server".
 func (r *Remote) Start(ctx context.Context, stderr io.Writer, profile string, args ...string) (err error) {
 	if r.child != nil {
@@ -31,7 +31,7 @@ func (r *Remote) Start(ctx context.Context, stderr io.Writer, profile string, ar
 
 var errNotStarted = errors.New("the server process was not started")
 
-// Do gives the server an order, and waits for the result, a pointer.
+// Do sends the server an order, and waits for the result; result is a pointer.
 func (r *Remote) Do(order, result any) error {
 	if r.control == nil {
 		return errNotStarted
@@ -39,13 +39,13 @@ func (r *Remote) Do(order, result any) error {
 	return r.control.Do(order, result)
 }
 
-// Usage is what this process and the server have used.
+// Usage returns what this process and the server have used.
 func (r *Remote) Usage() (Usage, error) {
 	u, err := r.control.Usage()
 	return r.meter.Read().Plus(u), err
 }
 
-// UsageOfServer is Usage, but that only what the server has allocated is counted.
+// UsageOfServer is like Usage, but counts only allocations of the server.
 func (r *Remote) UsageOfServer() (Usage, error) {
 	u, err := r.control.Usage()
 	own := r.meter.Read()

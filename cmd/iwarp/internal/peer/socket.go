@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Timeout is how long set-up takes at most, of a connection or of a process.
+// Timeout is how long the set-up of a connection or of a process may take.
 const Timeout = 10 * time.Second
 
 // Dial connects to addr with the congestion control cc; empty: the system's.

@@ -1,7 +1,7 @@
 package peer
 
-// SourceOf is n octets to send. They are written to: memory that never was is the same
-// page of zeros all over, which is always in the nearest cache.
+// SourceOf returns n octets to send. It has written to them: memory that was never written to is one
+// page of zeros throughout, which is always in the nearest cache.
 func SourceOf(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

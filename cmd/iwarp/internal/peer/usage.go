@@ -15,20 +15,20 @@ type Usage struct {
 // Plus adds what another process has used.
 func (u Usage) Plus(v Usage) Usage { return Usage{u.CPU + v.CPU, u.Mallocs + v.Mallocs} }
 
-// Minus is what was used since v.
+// Minus returns what was used since v.
 func (u Usage) Minus(v Usage) Usage { return Usage{u.CPU - v.CPU, u.Mallocs - v.Mallocs} }
 
-// UsageLen is the length of a Usage on a control connection. It has a fixed form, because to ask for it must cost
-// next to nothing and allocate nothing.
+// UsageLen is the length of a Usage on a control connection. It has a fixed form, because a request for it must cost
+// almost nothing and allocate nothing.
 const UsageLen = 16
 
-// Put writes u in that form.
+// Put writes u to b in that form.
 func (u Usage) Put(b *[UsageLen]byte) {
 	binary.BigEndian.PutUint64(b[:], uint64(u.CPU))
 	binary.BigEndian.PutUint64(b[8:], u.Mallocs)
 }
 
-// UsageOf reads it.
+// UsageOf reads a Usage from b.
 func UsageOf(b *[UsageLen]byte) Usage {
 	return Usage{CPU: time.Duration(binary.BigEndian.Uint64(b[:])), Mallocs: binary.BigEndian.Uint64(b[8:])}
 }

@@ -18,13 +18,13 @@ type arm struct {
 	service int
 	meter   peer.Meter
 	n       int     // operations of a run, on each connection that is used
-	times   []int64 // room for the times of a run
+	times   []int64 // buffer for the times of a run
 }
 
-// maxTimes bounds the room for the times of one run.
+// maxTimes bounds the buffer for the times of one run.
 const maxTimes = 1 << 20
 
-// openArm connects the two ends of a workload and warms them for runs that take
+// openArm connects the two ends of a workload and warms them up for runs that take
 // about span.
 func openArm(r *remote, w workload, span time.Duration) (*arm, error) {
 	w = w.filled()
@@ -50,8 +50,8 @@ func openArm(r *remote, w workload, span time.Duration) (*arm, error) {
 	return a, nil
 }
 
-// warm runs more and more operations until a run takes about span, and the next one too:
-// a single one may have been held up, as the first on a connection often is.
+// warm runs more and more operations until two runs in a row take about span:
+// a single run may have been delayed, as the first on a connection often is.
 func (a *arm) warm(span time.Duration) error {
 	for long := 0; long < 2; {
 		start := time.Now()
@@ -74,8 +74,8 @@ func (a *arm) warm(span time.Duration) error {
 	return nil
 }
 
-// wakePart is which part of a run goes ahead of it and does not count: the connection
-// has been idle while the other arm ran.
+// wakePart is the divisor for the part of a run that precedes it and does not count: the
+// connection has been idle while the other arm ran.
 const wakePart = 20
 
 // run does one run.
@@ -122,7 +122,7 @@ func (a *arm) exec(n int) error {
 	return errors.Join(cli.OfConnection(err), <-theirs)
 }
 
-// usage is that of both processes.
+// usage returns the usage of both processes.
 func (a *arm) usage() (peer.Usage, error) {
 	theirs, err := a.r.usage()
 	return a.meter.Read().Plus(theirs), err

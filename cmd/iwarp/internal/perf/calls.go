@@ -13,17 +13,17 @@ import (
 // calls are the kinds of operations of package rpc.
 var calls = map[string]rpc.Kind{opRPC: rpc.Get, opRPCWrite: rpc.Put, opRPCSend: rpc.PutInside}
 
-// isCall tells whether the operations are requests that the peer answers.
+// isCall reports whether the operations are requests that the peer answers.
 func (w *workload) isCall() bool { return calls[w.Op] != "" }
 
-// fetches tells whether the octets of the operations come from the server.
+// fetches reports whether the octets of the operations come from the server.
 func (w *workload) fetches() bool { return w.Op == opRead || w.Op == opAtomic || w.Op == opRPC }
 
 func (w *workload) shape() rpc.Shape {
 	return rpc.Shape{Kind: calls[w.Op], Size: w.Size, Region: w.Region, Depth: w.Depth, CRC: w.CRC}
 }
 
-// checkCall finds what operations of package rpc do not have.
+// checkCall refuses options that operations of package rpc do not support.
 func (w *workload) checkCall() error {
 	if w.isCall() && (w.Slow > 0 || w.Window > 0 || w.Moderate || w.Batch > 0 || w.Shared) {
 		return fmt.Errorf("%s has neither slow connections nor a Solicitor, batches or shared sinks", w.Op)

@@ -15,17 +15,17 @@ import (
 )
 
 // The control connection carries frames: a length of four octets, big endian, and
-// so much JSON. A frame of no octets asks for the usage of the server, which comes
-// back in a fixed form: to ask must cost next to nothing and allocate nothing.
+// JSON of that length. A frame without octets requests the usage of the server, which comes
+// back in a fixed form: the request must cost almost nothing and allocate nothing.
 
 const maxFrame = 1 << 16
 
-// A request is what the client asks for. Exactly one field is set.
+// A request is a request of the client. Exactly one field is set.
 type request struct {
 	Open   *workload `json:"open,omitempty"`   // prepare a service
 	Run    *runOrder `json:"run,omitempty"`    // the server's half of duplex operations
 	Close  int       `json:"close,omitempty"`  // end the service of this number
-	Memory bool      `json:"memory,omitempty"` // collect garbage, then tell the memory
+	Memory bool      `json:"memory,omitempty"` // collect garbage, then report the memory
 
 	Scrape *scrapeOrder `json:"scrape,omitempty"`
 }
@@ -35,7 +35,7 @@ type runOrder struct {
 	N       int `json:"n"`
 }
 
-// A scrapeOrder begins to scrape the metrics of the server in intervals, or ends that.
+// A scrapeOrder begins or ends scraping the metrics of the server at intervals.
 type scrapeOrder struct {
 	Every time.Duration `json:"every"` // 0: end it
 }
@@ -90,12 +90,12 @@ func dialServer(ctx context.Context, addr string) (net.Conn, error) {
 	return c, nil
 }
 
-// greet makes sure that the peer is a server, before much is asked of it that may take long: what else accepts TCP may say
-// nothing. Any question with an answer would do.
+// greet makes sure that the peer is a server, before requests that may take long: any other program that accepts TCP may send
+// nothing. Any request with an answer would do.
 func (r *remote) greet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, peer.Timeout)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = r.c.Close() }) // that ends the read
+	stop := context.AfterFunc(ctx, func() { _ = r.c.Close() }) // Close ends the read
 	_, err := r.do(request{Memory: true})
 	if !stop() {
 		return fmt.Errorf("control connection: %w", ctx.Err())
@@ -103,7 +103,7 @@ func (r *remote) greet(ctx context.Context) error {
 	return err
 }
 
-// do asks and waits for the answer.
+// do sends a request and waits for the answer.
 func (r *remote) do(q request) (reply, error) {
 	var a reply
 	if err := writeFrame(r.c, q); err != nil {
@@ -121,7 +121,7 @@ func (r *remote) do(q request) (reply, error) {
 	return a, nil
 }
 
-// usage asks for the usage of the server.
+// usage requests the usage of the server.
 func (r *remote) usage() (u peer.Usage, err error) {
 	clear(r.buf[:4])
 	if _, err := r.c.Write(r.buf[:4]); err != nil {
@@ -133,8 +133,8 @@ func (r *remote) usage() (u peer.Usage, err error) {
 	return peer.UsageOf(&r.buf), nil
 }
 
-// addr is where a service at port is reached.
+// addr returns the address of a service at port.
 func (r *remote) addr(port int) string {
-	host, _, _ := net.SplitHostPort(r.c.RemoteAddr().String()) // TCP's has both
+	host, _, _ := net.SplitHostPort(r.c.RemoteAddr().String()) // a TCP address has both
 	return net.JoinHostPort(host, fmt.Sprint(port))
 }

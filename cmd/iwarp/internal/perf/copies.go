@@ -16,9 +16,9 @@ import (
 
 // A copiesCase counts how often user space copies an octet of an RDMA Write, by the
 // addresses at which it is seen: the real layers run over a real connection, with
-// witnesses between them. What the system call gathers from the registered memory
-// itself was not copied. What it put where the segment was then verified was not
-// moved in between; and what DDP places from there was copied once.
+// witnesses between them. Octets that the system call gathers from the registered memory
+// itself were not copied. Octets that are verified where the system call put them were not
+// moved in between; and octets that DDP places from there were copied once.
 type copiesCase struct{}
 
 var (
@@ -30,7 +30,7 @@ func (copiesCase) cases() []goal {
 	return []goal{valueAtMost("copies", copiesReceived, maxCopies), valueAtMost("copies", copiesSent, 0)}
 }
 
-// maxCopies is one, and what a segment costs that a read has cut in two: its first
+// maxCopies is one copy, and the cost of a segment that a read has cut in two: its first
 // part is moved to the front of the buffer.
 const maxCopies = 1.1
 
@@ -75,12 +75,12 @@ func countCopies(cc string) (sent, received float64, err error) {
 	go func() {
 		err := takeWrites(b, table)
 		if err != nil {
-			_ = b.Abort() // so that the sender does not wait
+			_ = b.Abort() // otherwise the sender would wait
 		}
 		taken <- err
 	}()
 	if err = sendWrites(a, source, target.STag()); err != nil {
-		_ = a.Abort() // so that the receiver does not wait
+		_ = a.Abort() // otherwise the receiver would wait
 	}
 	err = errors.Join(err, <-taken, a.Close(), b.Close())
 	if err == nil && sink.placed != copiesOctets {
@@ -95,7 +95,7 @@ func socketPair(cc string) (a, b *net.TCPConn, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer l.Close() //nolint:errcheck // it only listened
+	defer l.Close() //nolint:errcheck // nothing is lost with it
 	if a, err = peer.Dial(l.Addr().String(), cc); err != nil {
 		return nil, nil, err
 	}
@@ -105,7 +105,7 @@ func socketPair(cc string) (a, b *net.TCPConn, err error) {
 	return a, b, nil
 }
 
-// sendWrites is the initiator.
+// sendWrites runs the initiator.
 func sendWrites(s transport.Stream, source []byte, to stag.STag) error {
 	conn, _, err := mpa.Connect(context.Background(), s, mpa.Options{}, 1, 1, nil)
 	if err != nil {
@@ -143,7 +143,7 @@ func sendWrites(s transport.Stream, source []byte, to stag.STag) error {
 	return conn.CloseSend()
 }
 
-// takeWrites is the responder.
+// takeWrites runs the responder.
 func takeWrites(s *inWitness, table *stag.Table) error {
 	req, err := mpa.ReadRequest(context.Background(), s)
 	if err != nil {

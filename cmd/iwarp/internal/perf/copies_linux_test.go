@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Elsewhere a net.Conn is given copies.
+// On other systems a net.Conn is given copies.
 func TestARCH_39_CopiesAreCounted(t *testing.T) {
 	sent, received, err := countCopies("")
 	require.NoError(t, err)

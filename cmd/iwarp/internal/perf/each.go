@@ -8,7 +8,7 @@ import (
 // each runs f for all of xs, at the same time if there are several, and returns
 // their errors. It allocates a few objects, however many xs there are.
 func each[T any](xs []T, f func(T) error) error {
-	if len(xs) == 1 { // no goroutine, which would have to be woken
+	if len(xs) == 1 { // without a goroutine, which would have to be woken
 		return f(xs[0])
 	}
 	results := make(chan error, len(xs))

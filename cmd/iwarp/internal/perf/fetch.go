@@ -10,8 +10,8 @@ import (
 // A fetcher gets one block of the server into dst, which it fills.
 type fetcher func(ctx context.Context, dst []byte) error
 
-// A fetchDriver is the client of a baseline that answers requests: every operation
-// under way has a worker.
+// A fetchDriver is the client of a baseline that answers requests: every outstanding
+// operation has a worker.
 type fetchDriver struct {
 	w       workload
 	workers []*fetchWorker // Depth of them for each connection
@@ -67,11 +67,11 @@ func (d *fetchDriver) close() error { return d.release() }
 type fetchService struct {
 	at   int
 	stop func() error
-	done chan error // what serving ended with
+	done chan error // the result of serving
 }
 
-// serveFetches runs serve in a goroutine until stop ends it, which makes it return a
-// nil error or closed.
+// serveFetches runs serve in a goroutine until stop ends it. serve then returns nil
+// or the error closed.
 func serveFetches(port int, serve, stop func() error, closed error) *fetchService {
 	s := &fetchService{at: port, stop: stop, done: make(chan error, 1)}
 	go func() { // ends with stop

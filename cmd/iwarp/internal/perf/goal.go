@@ -5,7 +5,7 @@ type goal struct {
 	name   string // of the case
 	metric metric
 	ratio  bool // the bound is for the ratio to the baseline, not for the value
-	most   bool // the bound is an upper one
+	most   bool // the bound is an upper bound
 	bound  float64
 }
 
@@ -21,8 +21,8 @@ func valueAtMost(name string, m metric, bound float64) goal {
 	return goal{name: name, metric: m, most: true, bound: bound}
 }
 
-// judge fills in the target of a row and whether it is met. What is not known is not
-// met. Where the value counts, there is nothing to compare with.
+// judge fills in the target of a row and whether it is met. A target without a value is not
+// met. If the bound is for the value, the row loses its baseline.
 func (g *goal) judge(r *row) {
 	v := r.Ratio
 	if !g.ratio {

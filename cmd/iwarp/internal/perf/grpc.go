@@ -13,14 +13,14 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
-// The grpc baseline has one method, whose request is a length and whose answer is so
-// many octets. No message is encoded: what is measured is gRPC, not protobuf.
+// The grpc baseline has one method, whose request is a length and whose answer has that
+// many octets. No message is encoded: gRPC is measured, not protobuf.
 const (
 	grpcService = "iwarp.perf.Blocks"
 	grpcGet     = "Get"
 )
 
-// octetsCodec takes a *[]byte for a message.
+// octetsCodec uses a *[]byte as a message.
 type octetsCodec struct{}
 
 func (octetsCodec) Name() string { return "octets" }

@@ -77,6 +77,6 @@ func getRange(ctx context.Context, c *http.Client, url string, header http.Heade
 	if _, err = io.ReadFull(r.Body, dst); err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, r.Body) // sees the end, so that the connection is used again
+	_, err = io.Copy(io.Discard, r.Body) // up to its end, so that the connection is reused
 	return err
 }

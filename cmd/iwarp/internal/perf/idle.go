@@ -2,16 +2,16 @@ package perf
 
 import "github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 
-// An idleCase measures what connections cost that do nothing: memory, and the speed
-// of a busy one beside them.
+// An idleCase measures the cost of idle connections: memory, and the speed
+// of a busy connection beside them.
 //
-// All of it is in two processes, so the busy connection cannot be measured with and
-// without the others in turn. It is compared with TCP before they are there, and again
-// when they are, and the two ratios with each other.
+// All connections are in two processes, so the busy connection cannot be measured with and
+// without the others in turn. It is compared with TCP before they exist, and again
+// while they exist, and the two ratios are compared with each other.
 type idleCase struct {
 	idle  int
 	rss   float64 // KiB of one connection, at most
-	ratio float64 // with the idle ones to without, at least
+	ratio float64 // speed with the idle connections to speed without, at least
 }
 
 var idleMemory = metric{name: "rss", unit: "KiB/QP"}
@@ -27,7 +27,7 @@ func (c *idleCase) cases() []goal {
 func (c *idleCase) measure(p pairing, r *remote, cc string) ([]row, error) {
 	busy := workload{Kind: "iwarp", Op: opRead, Size: 64 * kib, Shared: true, Depth: 16, CRC: true, CC: cc}
 	tcp := busy
-	tcp.Kind, tcp.Chunk = "tcp", 256*kib // a yardstick needs not be the best
+	tcp.Kind, tcp.Chunk = "tcp", 256*kib // a reference need not be the best
 	without, err := p.compare(r, busy, &tcp)
 	if err != nil {
 		return nil, err
@@ -62,13 +62,13 @@ func (c *idleCase) measure(p pairing, r *remote, cc string) ([]row, error) {
 	}, nil
 }
 
-// bothMemories is the memory of this process and that of the server.
+// bothMemories returns the memory of this process and that of the server.
 func bothMemories(r *remote) ([2]peer.Memory, error) {
 	a, err := r.do(request{Memory: true})
 	return [2]peer.Memory{peer.KeptMemory(), a.Memory}, err
 }
 
-// memoryRow is the growth of the process that grew more, for each of n connections.
+// memoryRow returns the growth of the process that grew more, for each of n connections.
 func memoryRow(name string, before, after [2]peer.Memory, n int) row {
 	var most float64
 	for i := range before {

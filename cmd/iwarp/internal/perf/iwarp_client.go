@@ -75,7 +75,7 @@ func (d *rdmaDriver) run(n int, times []int64) (taken []int64, err error) {
 	return taken, err
 }
 
-// runAlone is run without the slow connections.
+// runAlone is like run, without the slow connections.
 func (d *rdmaDriver) runAlone(n int, times []int64) ([]int64, error) {
 	if d.w.isCall() {
 		return d.call(n, times)

@@ -15,19 +15,19 @@ type rdmaEnd struct {
 	pd       *iwarp.PD
 	qp       *iwarp.QP
 	cq       *iwarp.CQ
-	src, dst *iwarp.MR // what is sent or read by the peer; what comes
+	src, dst *iwarp.MR // octets that are sent or that the peer reads; octets that come
 	msgs     *iwarp.MR // the receives, one slot for each
 	theirs   windows
 	n        int // operations of the next run
 
 	sends []iwarp.SendWR // one for each slot of the depth, filled in once
 	last  [1]iwarp.SendWR
-	recvs []iwarp.RecvWR // one for each receive, then room to repost a round of them
+	recvs []iwarp.RecvWR // one for each receive, then space to repost a round of them
 	again []iwarp.RecvWR
 	wcs   [64]iwarp.WC
 }
 
-// windows is the memory of one end that the other may reach. It goes in the private
+// windows is the memory of one end that the other may access. It is sent in the private
 // data of the set-up.
 type windows struct{ src, dst iwarp.RemoteBuffer }
 
@@ -49,8 +49,8 @@ func (v *windows) parse(b []byte) error {
 	return v.dst.UnmarshalBinary(b[windowLen:])
 }
 
-// receives is how many receives are posted: enough for what a peer may have under
-// way while this side reposts, within reason.
+// receives returns how many receives are posted: enough for the messages that a peer may
+// have outstanding while this side reposts, within reason.
 func (w *workload) receives() int {
 	const memory, most = 64 << 20, 4096
 	return max(min(8*w.Depth, most, memory/w.slot()), min(2*w.Depth, most), 16)
@@ -68,11 +68,11 @@ func newEnd(r *iwarp.RNIC, pd *iwarp.PD, w *workload) (*rdmaEnd, error) {
 	if w.Wait == waitBlock {
 		e.cq.SetWaitMode(iwarp.WaitBlock)
 	}
-	// src is never written to: so it need not be copied before it is sent.
+	// src is never written to, so it need not be copied before it is sent.
 	if e.src, err = pd.RegisterMR(peer.SourceOf(w.Region), stag.RemoteRead, nil); err != nil {
 		return nil, err
 	}
-	whole := (w.sinkLen() + atomicSize - 1) &^ (atomicSize - 1) // of which the first octet is aligned
+	whole := (w.sinkLen() + atomicSize - 1) &^ (atomicSize - 1) // so that the first octet is aligned
 	if e.dst, err = pd.RegisterMR(make([]byte, whole), w.sinkAccess(), nil); err != nil {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ func newEnd(r *iwarp.RNIC, pd *iwarp.PD, w *workload) (*rdmaEnd, error) {
 	return e, nil
 }
 
-// sinkAccess is what dst grants. Where it is the sink of Reads no peer may write to it:
-// under CRCs what comes could else not be verified in its place.
+// sinkAccess returns the access rights of dst. If it is the sink of Reads, no peer may write to it:
+// otherwise the CRC of octets could not be verified after they are placed.
 func (w *workload) sinkAccess() stag.Access {
 	if w.Op == opRead {
 		return stag.LocalWrite
@@ -99,10 +99,10 @@ func (w *workload) sinkAccess() stag.Access {
 	return stag.LocalWrite | stag.RemoteWrite | stag.RemoteAtomic
 }
 
-// messages tells whether the workload needs receives.
+// messages reports whether the workload needs receives.
 func (w *workload) messages() bool { return w.Op == opSend || w.Op == opPingPong || w.Op == opImm }
 
-// slot is how many octets a receive has.
+// slot returns how many octets a receive has.
 func (w *workload) slot() int {
 	if w.Op == opSend || w.Op == opPingPong {
 		return w.Size
@@ -114,14 +114,14 @@ func (w *workload) mpa() iwarp.MPAOptions {
 	return iwarp.MPAOptions{NoCRC: !w.CRC, Markers: w.Markers, MaxULPDU: w.ULPDU}
 }
 
-// sendDepth leaves room for what ends a run.
+// sendDepth leaves room for the work requests that end a run.
 func (e *rdmaEnd) sendDepth() int { return e.w.Depth + 8 }
 
 func (e *rdmaEnd) window() windows {
 	return windows{src: e.src.Advertise(0, e.w.Region), dst: e.dst.Advertise(0, e.w.Region)}
 }
 
-// config is what both ends make their QP from.
+// config returns the configuration of the QPs of both ends.
 func (e *rdmaEnd) config() *iwarp.QPConfig {
 	own := e.window()
 	return &iwarp.QPConfig{
@@ -142,7 +142,7 @@ func (e *rdmaEnd) config() *iwarp.QPConfig {
 }
 
 // connected fills in the work requests, when the peer's windows are known. Slot i
-// works on the i-th stretch of the region, in a circle.
+// works on the i-th stretch of the region, and the stretches repeat.
 func (e *rdmaEnd) connected(theirs windows) error {
 	e.theirs = theirs
 	w := e.w
@@ -165,11 +165,11 @@ func (e *rdmaEnd) connected(theirs windows) error {
 		}
 		e.sends = append(e.sends, wr)
 	}
-	e.sends = append(e.sends, e.sends[:w.Depth]...) // so that no post need wrap
+	e.sends = append(e.sends, e.sends[:w.Depth]...) // so that no post has to wrap around
 	return nil
 }
 
-// part is a stretch of a remote buffer.
+// part returns a stretch of a remote buffer.
 func part(rb iwarp.RemoteBuffer, off, n int) iwarp.RemoteBuffer {
 	return iwarp.RemoteBuffer{STag: rb.STag, TO: rb.TO + uint64(off), Len: uint32(n)}
 }

@@ -27,9 +27,9 @@ func (e *rdmaEnd) streamed() error {
 	return e.settle()
 }
 
-// stream keeps as many operations under way as the depth allows, until n are done.
-// The ID of a work request is how many have been posted with it: its completion
-// tells how many are done.
+// stream keeps as many operations outstanding as the depth allows, until n are done.
+// The ID of a work request is the number of operations posted up to it: its completion
+// says how many are done.
 func (e *rdmaEnd) stream(n int) error {
 	w := e.w
 	for posted, done := 0, 0; done < n; {
@@ -65,8 +65,8 @@ func (e *rdmaEnd) stream(n int) error {
 	return nil
 }
 
-// room is how many operations may be posted now, while some are under way: a whole
-// batch, or whatever the depth allows.
+// room returns how many operations may be posted now, while some are outstanding: a whole
+// batch, or as many as the depth allows.
 func (e *rdmaEnd) room(underWay int) int {
 	free := e.w.Depth - underWay
 	switch {
@@ -78,8 +78,8 @@ func (e *rdmaEnd) room(underWay int) int {
 	return e.w.Batch
 }
 
-// settle returns when everything posted before it is known to have arrived: a Write
-// is proven by a Read behind it, a Send or an Immediate by the answer to an empty Send.
+// settle returns when everything posted before it is known to have arrived: a Read
+// behind a Write proves that, or the answer to an empty Send behind a Send or an Immediate.
 func (e *rdmaEnd) settle() error {
 	switch e.w.Op {
 	case opRead, opAtomic:
@@ -94,7 +94,7 @@ func (e *rdmaEnd) settle() error {
 	return e.awaitLast(iwarp.OpRecv)
 }
 
-// lastSGE is the first octet of the destination.
+// lastSGE returns the first octet of the destination.
 func (e *rdmaEnd) lastSGE() []iwarp.SGE {
 	if len(e.last[0].Local) == 1 {
 		return e.last[0].Local
@@ -145,8 +145,8 @@ func (e *rdmaEnd) converse(n int, times []int64) ([]int64, error) {
 	})
 }
 
-// answer is the server of Sends and Immediates: it posts every receive again, answers
-// empty Sends, and in a ping-pong all others too. It returns at the end of the QP.
+// answer serves Sends and Immediates: it posts every receive again, answers
+// empty Sends, and in a ping-pong all others, too. It returns at the end of the QP.
 func (e *rdmaEnd) answer() error {
 	empty := []iwarp.SendWR{{Op: iwarp.OpSend, Flags: iwarp.Unsignaled}}
 	e.sends[0].Flags = iwarp.Unsignaled

@@ -25,7 +25,7 @@ type rdmaService struct {
 	ends []*rdmaEnd
 }
 
-// A rdmaListener takes connections, as far as the application has to answer them.
+// A rdmaListener takes connections, up to the point where the application has to answer them.
 type rdmaListener interface {
 	accept(ctx context.Context) (*iwarp.ConnRequest, error)
 	port() int
@@ -81,11 +81,11 @@ func (l *socketListener) accept(ctx context.Context) (*iwarp.ConnRequest, error)
 	return l.rnic.Server(ctx, c, l.lc)
 }
 
-// A sessionListener is one of another network.
+// A sessionListener sets up the connections of another network.
 type sessionListener struct{ *iwarp.Listener }
 
 func (l *sessionListener) port() int {
-	_, port, _ := net.SplitHostPort(l.Addr().String()) // it is one
+	_, port, _ := net.SplitHostPort(l.Addr().String()) // the address is valid
 	n, _ := strconv.Atoi(port)
 	return n
 }
@@ -116,7 +116,7 @@ func (s *rdmaService) accept() {
 			return
 		}
 		if s.establish(cr) != nil {
-			return // the driver has been told, or sees the end of the connection
+			return // the driver was told, or sees the end of the connection
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (s *rdmaService) accept() {
 func (s *rdmaService) establish(cr *iwarp.ConnRequest) error {
 	ctx, stop := context.WithTimeout(context.Background(), peer.Timeout)
 	defer stop()
-	if len(cr.PrivateData()) == 0 { // a slow or an idle one, which reads at most
+	if len(cr.PrivateData()) == 0 { // a slow or an idle connection, which does nothing but read
 		_, err := cr.Accept(ctx, &iwarp.QPConfig{PD: s.pd, MPA: s.w.mpa()})
 		return err
 	}
@@ -158,7 +158,7 @@ func (s *rdmaService) port() int { return s.l.port() }
 
 var errNoHalf = errors.New("the workload is not duplex: all of it is the client's")
 
-// run is for a workload that has no messages: what answers those takes the completions of the CQ.
+// run is for a workload without messages: otherwise the goroutines that answer messages take the completions of the CQ.
 func (s *rdmaService) run(n int) error {
 	if !s.w.Duplex {
 		return errNoHalf

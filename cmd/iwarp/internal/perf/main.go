@@ -25,8 +25,8 @@ func Command() *cobra.Command {
 		Use: "perf", Short: "measure the library against plain TCP and other baselines", Args: cli.NoArgs,
 		Long: `Measures operations between two processes, and compares each with a baseline, in turn, in pairs of runs. Without --serve
 and --connect the command starts itself once more, and the server runs in that process. The default takes about a
-minute. The baselines tcp and tls are streams of octets, which know no operations: compare small operations with
---baseline reqresp. What else can be measured has commands of its own.`,
+minute. The baselines tcp and tls are streams of octets without operations: compare small operations with
+--baseline reqresp. Other measurements have commands of their own.`,
 		Example: `  iwarp perf --op write,read --size 4K,1M
   iwarp perf --op pingpong --size 64 --poll 50us     # p50, p99 and p99.9
   iwarp perf --suite standard --html perf.html       # all cases with their targets
@@ -49,7 +49,7 @@ minute. The baselines tcp and tls are streams of octets, which know no operation
 	return cmd
 }
 
-// given are the flags that were given, as they may be written.
+// given returns the flags that were given, as a user may write them.
 func given(fs *pflag.FlagSet) string {
 	var all []string
 	fs.Visit(func(f *pflag.Flag) { all = append(all, "--"+f.Name+"="+f.Value.String()) })
@@ -72,7 +72,7 @@ func (o *options) run(ctx context.Context, s cli.Streams) error {
 	return errors.Join(o.role(ctx, s), e.Close())
 }
 
-// role is that of the server, of the client, or both.
+// role runs the server, the client, or both.
 func (o *options) role(ctx context.Context, s cli.Streams) error {
 	peer.OpenFiles()
 	if o.server {
@@ -104,7 +104,7 @@ func serveAt(ctx context.Context, o *options, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer l.Close() //nolint:errcheck // it only listened
+	defer l.Close() //nolint:errcheck // nothing is lost with it
 	if o.json {
 		_ = json.NewEncoder(stdout).Encode(map[string]string{"addr": l.Addr().String()}) // a server goes on without it
 	} else {

@@ -13,9 +13,9 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 )
 
-// measure measures what the options say with the server behind c, and reports it.
+// measure measures what the options select, with the server behind c, and reports it.
 func (o *options) measure(ctx context.Context, c net.Conn, s cli.Streams) error {
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // that ends what goes on
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // Close ends the measurement
 	defer stop()
 	r := &remote{c: c}
 	var (
@@ -47,7 +47,7 @@ func (o *options) measure(ctx context.Context, c net.Conn, s cli.Streams) error 
 	return nil
 }
 
-// writeHTML writes the report. That of a suite has plots of its own.
+// writeHTML writes the report. The report of a suite has plots of its own.
 func (o *options) writeHTML(r *remote, rows []row, points []measured) (err error) {
 	if o.suite != "" {
 		if points, err = o.overview(r); err != nil {
@@ -62,7 +62,7 @@ func (o *options) writeHTML(r *remote, rows []row, points []measured) (err error
 	return errors.Join(writeReport(f, o.facts(), rows, points), f.Close())
 }
 
-// runAll measures all workloads that the flags ask for, and at the end the memory of
+// runAll measures all workloads that the flags select, and at the end the memory of
 // both processes.
 func (o *options) runAll(r *remote) (rows []row, points []measured, err error) {
 	all := o.workloads()
@@ -94,7 +94,7 @@ func (o *options) announce(what string, i, of int) {
 	}
 }
 
-// overview is what the report of a suite plots.
+// overview measures what the report of a suite plots.
 func (o *options) overview(r *remote) (points []measured, err error) {
 	for _, few := range o.overviews() {
 		_, more, err := few.runAll(r)
@@ -106,7 +106,7 @@ func (o *options) overview(r *remote) (points []measured, err error) {
 	return points, nil
 }
 
-// overviews are few pairs of many sizes: throughput, and latency.
+// overviews returns options that measure few pairs of many sizes: throughput, and latency.
 func (o *options) overviews() []*options {
 	few := *o
 	few.pairing = pairing{pairs: min(o.pairing.pairs, 3), span: min(o.pairing.span, 60*time.Millisecond)}
@@ -116,11 +116,11 @@ func (o *options) overviews() []*options {
 	return []*options{&few, &timed}
 }
 
-// alone is the baseline of a workload that is the same without the slow and the idle
+// alone is the baseline that is the same workload without the slow and the idle
 // connections, without authentication, and without a Solicitor.
 const alone = "alone"
 
-// base is the baseline of a workload, nil if there is none.
+// base returns the baseline of a workload, nil if there is none.
 func (o *options) base(w workload) *workload {
 	if o.baseline == "none" {
 		return nil

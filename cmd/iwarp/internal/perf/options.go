@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
-// options are what the flags say.
+// options holds the flags.
 type options struct {
 	args         string // as they were given
 	server, once bool
@@ -40,12 +40,12 @@ type options struct {
 	progress     *cli.Progress
 }
 
-// A list is a flag of names, with commas between them.
+// A list is a flag of names, separated by commas.
 type list []string
 
 func (l *list) String() string { return strings.Join(*l, ",") }
 
-// Type is for the help.
+// Type returns the type that the help shows.
 func (l *list) Type() string { return "names" }
 
 func (l *list) Set(s string) error {
@@ -64,7 +64,7 @@ func (z *sizes) String() string {
 	return strings.Join(b, ",")
 }
 
-// Type is for the help.
+// Type returns the type that the help shows.
 func (z *sizes) Type() string { return "sizes" }
 
 func (z *sizes) Set(s string) error {
@@ -89,7 +89,7 @@ func parseSize(s string) (int, error) {
 	return n << shift, nil
 }
 
-// sweep is what is measured where no size is given.
+// sweep is the sizes that are measured if none is given.
 var sweep = sizes{64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20}
 
 func newOptions() *options {
@@ -109,47 +109,47 @@ func (o *options) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.client, "connect", "", "be the client of the server at `ADDRESS`, host:port")
 	fs.StringVar(&o.suite, "suite", "", "run all cases of a suite and exit with 1 if a target is missed: standard")
 	fs.Var(&o.only, "case", "only these cases of the suite")
-	fs.DurationVar(&o.scrape, "scrape", 0, "with --suite: run each workload of the library with the metrics of both processes scraped in this interval and without that, in turn, for two intervals at least; exit with 1 if it keeps less than 0.98 of its speed")
+	fs.DurationVar(&o.scrape, "scrape", 0, "with --suite: run each workload of the library in turn with and without scraping the metrics of both processes at this interval, for at least two intervals; exit with 1 if it keeps less than 0.98 of its speed")
 	fs.StringVar(&o.baseline, "baseline", o.baseline, "what to compare with: none or "+strings.Join(baselines(), ", "))
 	fs.IntVar(&o.pairing.pairs, "pairs", o.pairing.pairs, "runs of the subject and of the baseline, in turn")
 	fs.DurationVar(&o.pairing.span, "span", o.pairing.span, "about how long a run takes")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object a line")
 	fs.StringVar(&o.html, "html", "", "write a report with plots to `FILE`")
-	fs.StringVar(&o.profile, "cpuprofile", "", "write CPU profiles to `FILE`.client and FILE.server, or that of one side, with --serve or --connect, to FILE")
-	fs.StringVar(&o.metrics, "metrics", "", "serve a live page of this process at http://`ADDRESS`/, and its counters for Prometheus at /metrics: host:port, on the loopback without a host; those of a server that is started here at the next port")
+	fs.StringVar(&o.profile, "cpuprofile", "", "write CPU profiles to `FILE`.client and FILE.server; with --serve or --connect, write that of this side to FILE")
+	fs.StringVar(&o.metrics, "metrics", "", "serve a live page of this process at http://`ADDRESS`/, and its counters for Prometheus at /metrics: host:port, on the loopback without a host; a server that is started here serves its own at the next port")
 	o.workSet = pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.workFlags(o.workSet)
 	fs.AddFlagSet(o.workSet)
 }
 
-// workFlags are those of the operations that are measured.
+// workFlags defines the flags of the operations that are measured.
 func (o *options) workFlags(fs *pflag.FlagSet) {
 	w := &o.work
 	fs.Var(&o.ops, "op", "operations: "+strings.Join(operations, ","))
 	fs.Var(&o.sizes, "size", "octets of an operation: 64,4K,1M")
-	fs.Var(&o.region, "region", "octets that the operations walk through, if more than the size")
-	fs.BoolVar(&w.Shared, "shared", false, "the Reads under way share a sink of the size of the region, instead of one each")
-	fs.IntVar(&w.Depth, "depth", 16, "operations under way on a connection")
+	fs.Var(&o.region, "region", "octets through which the operations move, if more than the size")
+	fs.BoolVar(&w.Shared, "shared", false, "outstanding Reads share one sink of the size of the region, instead of having one each")
+	fs.IntVar(&w.Depth, "depth", 16, "outstanding operations on a connection")
 	fs.IntVar(&w.Batch, "batch", 0, "operations of one post, 0: as many as the depth has room for")
 	fs.BoolVar(&w.Moderate, "moderate", false, "a completion only for the last operation of a post")
 	fs.IntVar(&w.Conns, "conns", 1, "connections")
 	fs.BoolVar(&w.Duplex, "duplex", false, "write and read in both directions at once")
 	fs.BoolVar(&w.CRC, "crc", true, "CRC32c of every FPDU")
 	fs.BoolVar(&w.Markers, "markers", false, "MPA Markers, in both directions")
-	fs.IntVar(&w.ULPDU, "ulpdu", 0, "octets of a DDP segment at most, but 128 at least, over SCTP 514; 0: as the path allows")
+	fs.IntVar(&w.ULPDU, "ulpdu", 0, "maximum octets of a DDP segment, from 128, or from 514 over SCTP; 0: as the path allows")
 	fs.BoolVar(&w.Latency, "latency", false, "one operation at a time, each timed")
-	fs.DurationVar(&w.Poll, "poll", 0, "poll so long before a wait sleeps, on both sides")
-	fs.StringVar(&w.Wait, "wait", waitPark, "how a wait sleeps, on both sides: park, the goroutine alone, or block, its thread too")
+	fs.DurationVar(&w.Poll, "poll", 0, "poll for this long before a wait sleeps, on both sides")
+	fs.StringVar(&w.Wait, "wait", waitPark, "how a wait sleeps, on both sides: park (only the goroutine) or block (its thread, too)")
 	fs.IntVar(&w.Chunk, "chunk", 0, "octets of one call of the tcp or tls baseline, 0: the best of 64K, 256K and 1M")
 	fs.IntVar(&w.Slow, "slow", 0, "further connections that read 4 KiB every 250ms")
 	fs.IntVar(&w.Idle, "idle", 0, "further connections that do nothing")
-	fs.StringVar(&o.network, "network", "tcp", "what the library goes over: tcp, sctp or sctp+udp")
+	fs.StringVar(&o.network, "network", "tcp", "transport of the library: tcp, sctp or sctp+udp")
 	fs.StringVar(&w.Auth, "auth", authmode.Plain, "how both sides authenticate each other: "+strings.Join(authmode.All, ", "))
-	fs.Int64Var(&w.Window, "solicit", 0, "octets that the client's Reads may ask for at a time, by a Solicitor; 0: no limit, and no Solicitor")
+	fs.Int64Var(&w.Window, "solicit", 0, "octets that the client's Reads may request at a time, by a Solicitor; 0: no limit, and no Solicitor")
 	fs.StringVar(&w.CC, "cc", peer.DefaultCC, "congestion control of all connections, empty: the system's")
 }
 
-// baselines are the names of all kinds but the library itself, and alone.
+// baselines returns alone, and the names of all kinds except the library itself.
 func baselines() []string {
 	names := []string{alone}
 	for _, k := range kinds[1:] {
@@ -186,7 +186,7 @@ func (o *options) check() error {
 	return o.checkWorkloads()
 }
 
-// checkWorkloads checks what the flags ask for, and what it will be compared with.
+// checkWorkloads checks the workloads that the flags select, and their baselines.
 func (o *options) checkWorkloads() error {
 	all := o.workloads()
 	for _, c := range o.againstBaseline() {
@@ -205,7 +205,7 @@ func (o *options) checkWorkloads() error {
 	return nil
 }
 
-// againstBaseline are those whose workloads are measured against the baseline: of a suite the plots of its report.
+// againstBaseline returns the options whose workloads are measured against the baseline: for a suite, those of its report's plots.
 func (o *options) againstBaseline() []*options {
 	switch {
 	case o.server || o.suite != "" && o.html == "":
@@ -227,7 +227,7 @@ func (o *options) checkMetrics() error {
 	return nil
 }
 
-// oneGiven is the name of a flag that was given, empty if none was.
+// oneGiven returns the name of a flag that was given, empty if none was.
 func oneGiven(fs *pflag.FlagSet, except string) (name string) {
 	fs.VisitAll(func(f *pflag.Flag) {
 		if f.Changed && f.Name != except {
@@ -277,7 +277,7 @@ func (o *options) checkSuite() error {
 	return nil
 }
 
-// workloads are the subjects that the flags ask for.
+// workloads returns the subjects that the flags select.
 func (o *options) workloads() []workload {
 	var ws []workload
 	for _, op := range o.ops {

@@ -19,7 +19,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// parsed are the options of a command line.
+// parsed returns the options of a command line.
 func parsed(args []string) (*options, error) {
 	o := newOptions()
 	fs := pflag.NewFlagSet("perf", pflag.ContinueOnError)

@@ -52,12 +52,12 @@ func printTable(w io.Writer, rows []row) error {
 	return t.Flush()
 }
 
-// haveTargets is whether a row has a target: those of a suite do.
+// haveTargets reports whether a row has a target: rows of a suite do.
 func haveTargets(rows []row) bool {
 	return slices.ContainsFunc(rows, func(r row) bool { return r.Target != nil })
 }
 
-// target shows the bound, and which way it is one.
+// target shows the bound, and whether it is an upper or a lower one.
 func (r row) target() string {
 	if r.Target == nil {
 		return ""
@@ -69,8 +69,8 @@ func (r row) target() string {
 	return way + strconv.FormatFloat(*r.Target, 'g', 4, 64)
 }
 
-// prefixes are smaller and larger units for values that would be hard to read, by unit: up to which value, by what to
-// multiply, and what then is the unit.
+// prefixes are smaller and larger units for values that would be hard to read, by unit: the bound of the value, the
+// factor, and the new unit.
 var prefixes = map[string][]struct {
 	below, by float64
 	unit      string
@@ -96,7 +96,7 @@ func quantity(v *float64, unit string) string {
 	return chart.Number(*v) + " " + unit
 }
 
-// number shows three digits that count, and no number as a dash.
+// number shows three significant digits, or a dash if there is no number.
 func number(v *float64) string {
 	if v == nil {
 		return "-"

@@ -34,7 +34,7 @@ func TestTable(t *testing.T) {
 	require.Equal(t, "case metric value baseline ratio pairs gone p50 - 0", strings.Join(strings.Fields(b.String()), " "), "no columns for targets that there are not")
 }
 
-// TestQuantity: values that are small or large have a unit that suits them.
+// TestQuantity: small and large values have a suitable unit.
 func TestQuantity(t *testing.T) {
 	for _, c := range []struct {
 		value float64
@@ -95,7 +95,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestTargetsHaveFewDigits, also those that are the inverse of another.
+// TestTargetsHaveFewDigits, even if they are the inverse of another number.
 func TestTargetsHaveFewDigits(t *testing.T) {
 	for bound, want := range map[float64]string{1 / 0.99: ">= 1.01", 0.97: ">= 0.97", 0.005: ">= 0.005", 60: ">= 60"} {
 		require.Equal(t, want, row{Target: &bound}.target())

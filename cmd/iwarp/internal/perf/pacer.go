@@ -13,16 +13,16 @@ import (
 )
 
 // A slow connection is what RFC 4297 section 4 calls a slow background client: it
-// wants a little now and then. Each Reads slowSize octets every slowEvery, which is
-// 256 of them doing 1,024 Reads a second.
+// needs a little now and then. Each Reads slowSize octets every slowEvery, so that
+// 256 of them do 1,024 Reads a second.
 const (
 	slowSize  = 4 << 10
 	slowEvery = 250 * time.Millisecond
 	slowTick  = time.Millisecond
 )
 
-// A pacer has the Reads of all slow connections of a driver done, one after the
-// other, evenly over the time, while a run goes on.
+// A pacer does the Reads of all slow connections of a driver, one after the
+// other, evenly spread over time, during a run.
 type pacer struct {
 	qps    []*iwarp.QP
 	cq     *iwarp.CQ
@@ -30,10 +30,10 @@ type pacer struct {
 	ticker *time.Ticker
 	stop   chan struct{}
 	done   chan struct{}
-	err    error // why it has ended, when done is closed
+	err    error // why the pacer has ended, when done is closed
 }
 
-// newPacer begins to pace; from is what the slow connections read.
+// newPacer starts a pacer; from is the memory that the slow connections read.
 func newPacer(pd *iwarp.PD, cq *iwarp.CQ, qps []*iwarp.QP, from iwarp.RemoteBuffer) (*pacer, error) {
 	sink, err := pd.RegisterMR(make([]byte, slowSize), stag.LocalWrite, nil)
 	if err != nil {
@@ -56,11 +56,11 @@ func newPacer(pd *iwarp.PD, cq *iwarp.CQ, qps []*iwarp.QP, from iwarp.RemoteBuff
 	return p, nil
 }
 
-// warmReads is after how many Reads a connection has all that it needs for one at a time.
+// warmReads is the number of Reads after which a connection has allocated all that it needs for one Read at a time.
 const warmReads = 4
 
-// warm uses every connection, for one that does a little now and then would else be
-// warming up all the time.
+// warm uses every connection: a connection that does a little now and then would otherwise
+// be warming up all the time.
 func (p *pacer) warm() error {
 	for range warmReads {
 		for _, qp := range p.qps {
@@ -86,7 +86,7 @@ func (p *pacer) await() error {
 	return wcs[0].Err()
 }
 
-// during does f, a run, beside the Reads. It fails if they have ended before f.
+// during does f, a run, beside the Reads. It fails if the Reads have ended before f.
 func (p *pacer) during(f func() error) error {
 	p.ticker.Reset(slowTick)
 	defer p.ticker.Stop()
@@ -120,7 +120,7 @@ func (p *pacer) pace() error {
 	}
 }
 
-// reap takes what has been done and fails if something has.
+// reap takes the Reads that are done, and fails if one of them has failed.
 func (p *pacer) reap() error {
 	var wcs [64]iwarp.WC
 	for {
@@ -145,7 +145,7 @@ func (p *pacer) close() error {
 
 // dialExtra makes the slow and the idle connections.
 func (d *rdmaDriver) dialExtra(addr string) error {
-	var cq *iwarp.CQ // of the slow ones; an idle one has what it has by default
+	var cq *iwarp.CQ // of the slow connections; an idle one has its default CQs
 	var slow []*iwarp.QP
 	if d.w.Slow > 0 {
 		var err error

@@ -10,7 +10,7 @@ type pair struct{ subject, baseline *sample }
 type pairing struct {
 	pairs int           // how many
 	span  time.Duration // about how long each run takes
-	begin func(i int)   // is called when pair i begins, unless nil
+	begin func(i int)   // if not nil, called when pair i begins
 }
 
 // compare runs a subject and a baseline in turn: A B A B.
@@ -32,7 +32,7 @@ func (p pairing) compare(r *remote, subject workload, baseline *workload) ([]pai
 
 // alternate runs two arms in turn; b may be nil.
 func (p pairing) alternate(a, b *arm) ([]pair, error) {
-	var pairs []pair // there is no memory for as many as a flag can ask for
+	var pairs []pair // not allocated in advance: a flag can request more than fit into memory
 	for i := range p.pairs {
 		if p.begin != nil {
 			p.begin(i)

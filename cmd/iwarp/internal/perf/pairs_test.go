@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// brokenDriver is of a connection that has ended.
+// brokenDriver is the driver of a connection that has ended.
 type brokenDriver struct{ driver }
 
 var errBroken = errors.New("broken")
 
 func (brokenDriver) run(_ int, times []int64) ([]int64, error) { return times, errBroken }
 
-// TestPairsTakeMemoryAsTheyCome: a flag may ask for more of them than any memory has room for.
+// TestPairsTakeMemoryAsTheyCome: a flag may request more pairs than fit into memory.
 func TestPairsTakeMemoryAsTheyCome(t *testing.T) {
 	begun := 0
 	p := pairing{pairs: math.MaxInt, begin: func(int) { begun++ }}

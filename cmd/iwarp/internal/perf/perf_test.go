@@ -54,7 +54,7 @@ func TestSuiteThatMissesFails(t *testing.T) {
 	require.Equal(t, err != nil, strings.Contains(out.String(), `"met":false`), "the exit status follows the rows")
 }
 
-// TestSuiteIsPrintedWithoutItsPlots: its cases have been measured when the server goes.
+// TestSuiteIsPrintedWithoutItsPlots: its cases have been measured when the server ends.
 func TestSuiteIsPrintedWithoutItsPlots(t *testing.T) {
 	o, err := parsed([]string{"--suite", "standard", "--case", "copies", "--html", filepath.Join(t.TempDir(), "page.html")})
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestEveryKindOfWork(t *testing.T) {
 	}
 }
 
-// TestTimedOperationsAreOfOneConnection: what they cost is not shared by connections that have nothing to do.
+// TestTimedOperationsAreOfOneConnection: their cost is not divided among connections that do nothing.
 func TestTimedOperationsAreOfOneConnection(t *testing.T) {
 	r := startServer(t)
 	for _, kind := range []string{"iwarp", "tcp"} {
@@ -149,7 +149,7 @@ func TestTimedOperationsAreOfOneConnection(t *testing.T) {
 	}
 }
 
-// TestServerThatSaysNothing: what accepts a connection need not be a server.
+// TestServerThatSaysNothing: a program that accepts a connection need not be a server.
 func TestServerThatSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, silent := net.Pipe()
@@ -164,7 +164,7 @@ func TestServerThatSaysNothing(t *testing.T) {
 	})
 }
 
-// TestGreetingLeavesTheConnectionAsItWas: what is asked afterwards may take longer.
+// TestGreetingLeavesTheConnectionAsItWas: later requests may take longer.
 func TestGreetingLeavesTheConnectionAsItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, far := net.Pipe()
@@ -193,7 +193,7 @@ func TestWhatCannotBeDoneIsAnError(t *testing.T) {
 	require.NoError(t, err, "the server goes on")
 }
 
-// TestServerHasNoHalfOfAWorkload that is not duplex: its goroutine that answers messages would take the completions of what it sends
+// TestServerHasNoHalfOfAWorkload that is not duplex: its goroutine that answers messages would mistake the completions of what it sends
 // for receives that do not exist.
 func TestServerHasNoHalfOfAWorkload(t *testing.T) {
 	r := startServer(t)
@@ -243,7 +243,7 @@ func (t twofold) measure(pairing, *remote, string) (rows []row, err error) {
 	return rows, nil
 }
 
-// TestCaseIsJudgedAlone: what is measured along with it has not been asked for.
+// TestCaseIsJudgedAlone: a case that is measured along with it was not selected.
 func TestCaseIsJudgedAlone(t *testing.T) {
 	for _, c := range []struct {
 		only   list
@@ -315,7 +315,7 @@ func TestStandardSuiteIsComplete(t *testing.T) {
 	}
 }
 
-// What is compared with requests and answers differs in nothing else.
+// Workloads that are compared with requests and answers differ from them in nothing else.
 func TestRowsAgainstRequests(t *testing.T) {
 	var shared, conns int
 	for _, m := range standard {

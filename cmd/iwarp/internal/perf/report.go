@@ -12,13 +12,13 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/chart"
 )
 
-// measured is a workload and what came of it.
+// measured is a workload and its results.
 type measured struct {
 	w    workload
 	rows []row
 }
 
-// of returns the row of a metric, or an empty one.
+// of returns the row of a metric, or an empty row.
 func (m *measured) of(name string) row {
 	if i := slices.IndexFunc(m.rows, func(r row) bool { return r.Metric == name }); i >= 0 {
 		return m.rows[i]
@@ -26,7 +26,7 @@ func (m *measured) of(name string) row {
 	return row{}
 }
 
-// writeReport writes a page that needs nothing else.
+// writeReport writes a self-contained page.
 func writeReport(w io.Writer, facts [][2]string, rows []row, points []measured) error {
 	p := chart.Page{
 		Title: "iwarp perf", Facts: facts, Charts: charts(points),
@@ -78,7 +78,7 @@ func (o *options) facts() [][2]string {
 	}
 }
 
-// charts are the plots that the points allow.
+// charts returns the plots for which there are points.
 func charts(points []measured) []chart.Chart {
 	speed := chart.Chart{Title: "Throughput", Unit: "GB/s"}
 	ratio := chart.Chart{Title: "Throughput, ratio to the baseline", Unit: "ratio", Linear: true, Mark: 1}

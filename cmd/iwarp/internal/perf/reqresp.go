@@ -6,12 +6,12 @@ import (
 )
 
 // The reqresp baseline fetches blocks over plain TCP, as a good short Go program does: the
-// client has a depth of requests under way, and the server writes all answers together to
-// which it has the requests. A request is
+// client has a depth of requests outstanding, and the server writes the answers to all
+// requests that it has received together. A request is
 //
 //	offset (8)  zero (4)  length (4)
 //
-// big endian. The answer is the request and so many octets. Answers have the order of their
+// big endian. The answer is the request and that many octets. Answers are in the order of their
 // requests.
 type fetchRequest struct {
 	offset uint64
@@ -19,9 +19,9 @@ type fetchRequest struct {
 }
 
 const (
-	// fetchBuffer is what either end reads into.
+	// fetchBuffer is the size of the buffer into which either end reads.
 	fetchBuffer = 64 << 10
-	// maxRequests is how many may be under way on a connection. They fit into the server's
+	// maxRequests is how many requests may be outstanding on a connection. They fit into the server's
 	// buffer, so that a client that writes them never waits for a server that writes answers.
 	maxRequests = fetchBuffer / fetchLen
 )

@@ -50,7 +50,7 @@ type requester struct {
 	r        *bufio.Reader
 	w        *workload
 	sinks    [][]byte // one for each slot
-	requests []byte   // likewise, then room to post a depth of them from the last one on
+	requests []byte   // one for each slot, then space to post a depth of them from the last one on
 	n        int      // operations of the next run
 }
 
@@ -66,8 +66,8 @@ func newRequester(c *net.TCPConn, w *workload) *requester {
 	return e
 }
 
-// stream keeps as many requests under way as the depth allows, until n are answered. It
-// posts as many as it has just got answers to.
+// stream keeps as many requests outstanding as the depth allows, until n are answered. It
+// posts as many requests as it has just received answers.
 func (e *requester) stream() error {
 	free := e.w.Depth
 	for posted, done := 0, 0; done < e.n; done += free {
@@ -84,7 +84,7 @@ func (e *requester) stream() error {
 	return nil
 }
 
-// post writes k requests, from that of operation i on.
+// post writes k requests, beginning with that of operation i.
 func (e *requester) post(i, k int) error {
 	if k == 0 {
 		return nil
@@ -94,8 +94,8 @@ func (e *requester) post(i, k int) error {
 	return err
 }
 
-// take waits for the answer of operation i, and takes what else has come as a whole. It
-// returns how many of those under way it has taken.
+// take waits for the answer of operation i, and also takes other answers that have come
+// completely. It returns how many of the outstanding requests it has finished.
 func (e *requester) take(i, underWay int) (n int, err error) {
 	for n == 0 || n < underWay && e.r.Buffered() >= fetchLen+e.w.Size {
 		if err := e.answer(i + n); err != nil {

@@ -19,9 +19,9 @@ type responder struct {
 	c       *net.TCPConn
 	r       *bufio.Reader
 	src     []byte
-	headers []byte      // of the answers that are not written yet, room for maxAnswers
+	headers []byte      // of the answers that are not written yet, with space for maxAnswers
 	answers net.Buffers // those answers: header, octets, header, octets
-	writing net.Buffers // the same, as the call leaves them
+	writing net.Buffers // the same, as consumed by the call
 }
 
 func newResponder(c *net.TCPConn, src []byte) *responder {
@@ -31,7 +31,7 @@ func newResponder(c *net.TCPConn, src []byte) *responder {
 	}
 }
 
-// serve answers requests to the end of the connection. It writes the answers when it has
+// serve answers requests until the end of the connection. It writes the answers when it has
 // no further request.
 func (e *responder) serve() error {
 	for {
@@ -49,7 +49,7 @@ func (e *responder) serve() error {
 	}
 }
 
-// answer reads a request and adds its answer to those that will be written.
+// answer reads a request and adds its answer to the answers that will be written.
 func (e *responder) answer() error {
 	b, err := e.r.Peek(fetchLen)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestFetchRequest(t *testing.T) {
 	require.Error(t, q.get(fetchRequest{offset: 1<<64 - 1, length: 2}.append(nil), 8), "the sum of both would wrap")
 }
 
-// dialedRequests are both ends of the baseline, in this process.
+// dialedRequests returns both ends of the baseline, in this process.
 func dialedRequests(t *testing.T, w workload) *requestDriver {
 	t.Helper()
 	w.Kind = "reqresp"

@@ -2,8 +2,8 @@ package perf
 
 import "github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 
-// A row is what was measured of one metric. As JSON it is one line of the output;
-// docs/performance.md tells what the fields mean.
+// A row is the result for one metric. As JSON it is one line of the output;
+// docs/performance.md explains the fields.
 type row struct {
 	Case          string   `json:"case"`
 	Metric        string   `json:"metric"`
@@ -12,7 +12,7 @@ type row struct {
 	Baseline      string   `json:"baseline"`
 	BaselineValue *float64 `json:"baseline_value"`
 	Ratio         *float64 `json:"ratio"` // the median of the ratios of the pairs
-	// Target is the bound for the ratio if there is one, else for the value.
+	// Target is the bound for the ratio if there is one, otherwise for the value.
 	Target *float64 `json:"target"`
 	Met    *bool    `json:"met"`
 	Pairs  int      `json:"pairs"`

@@ -14,7 +14,7 @@ type sample struct {
 	times       []int64    // sorted; empty unless the workload is about latency
 }
 
-// A metric is what can be read off a sample.
+// A metric is a value that is taken from a sample.
 type metric struct {
 	name, unit string
 	of         func(s *sample) float64
@@ -30,8 +30,8 @@ var (
 	p999       = metric{"p99.9", "us", percentile(0.999)}
 )
 
-// percentile is the time, in microseconds, within which a share q of the operations
-// was done.
+// percentile returns a metric: the time, in microseconds, within which a share q of the
+// operations was done.
 func percentile(q float64) func(s *sample) float64 {
 	return func(s *sample) float64 {
 		if len(s.times) == 0 {

@@ -26,7 +26,7 @@ func TestMetrics(t *testing.T) {
 func TestSummaryTakesTheRatioOfEachPair(t *testing.T) {
 	speed := metric{"speed", "", func(s *sample) float64 { return float64(s.ops) }}
 	of := func(a, b int) pair { return pair{&sample{ops: a}, &sample{ops: b}} }
-	// The machine slows down by half from pair to pair: only the ratios stay.
+	// The machine slows down by half from pair to pair: only the ratios stay the same.
 	r := summarize("x", speed, "tcp", []pair{of(80, 100), of(40, 50), of(21, 25)})
 	require.Equal(t, 0.8, *r.Ratio)
 	require.Equal(t, 40.0, *r.Value)

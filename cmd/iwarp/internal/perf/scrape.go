@@ -9,10 +9,10 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/exporter"
 )
 
-// leastScraped is which part of its speed a workload must keep while the metrics of both processes are scraped.
+// leastScraped is the part of its speed that a workload must keep while the metrics of both processes are scraped.
 const leastScraped = 0.98
 
-// unscraped is the baseline of a workload whose processes are scraped: the same, on the same connections, without.
+// unscraped is the baseline of a workload whose processes are scraped: the same workload on the same connections, without scrapes.
 const unscraped = "unscraped"
 
 // A scrapeCase measures a workload while the metrics of both processes are scraped, and without that, in turn.
@@ -22,7 +22,7 @@ type scrapeCase struct {
 	goal  goal
 }
 
-// scrapeCases are one for each workload of the library in a suite.
+// scrapeCases returns a scrapeCase for each workload of the library in a suite.
 func scrapeCases(suite []measurement, every time.Duration) (cases []measurement) {
 	for _, m := range suite {
 		c, ok := m.(*comparison)
@@ -43,7 +43,7 @@ func scrapeCases(suite []measurement, every time.Duration) (cases []measurement)
 
 func (c *scrapeCase) cases() []goal { return []goal{c.goal} }
 
-// measure takes turns on one connection, in runs that are long enough for two scrapes.
+// measure alternates both kinds of run on one connection. The runs are long enough for two scrapes.
 func (c *scrapeCase) measure(p pairing, r *remote, cc string) (rows []row, err error) {
 	w := c.w
 	w.CC = cc
@@ -74,7 +74,7 @@ func (c *scrapeCase) measure(p pairing, r *remote, cc string) (rows []row, err e
 	return []row{summarize(c.goal.name, c.goal.metric, unscraped, pairs)}, nil
 }
 
-// run is a run in which both processes are scraped.
+// run does a run in which both processes are scraped.
 func (c *scrapeCase) run(a *arm, mine *exporter.Scraper) (*sample, error) {
 	if _, err := a.r.do(request{Scrape: &scrapeOrder{Every: c.every}}); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (c *scrapeCase) run(a *arm, mine *exporter.Scraper) (*sample, error) {
 	return s, nil
 }
 
-// scrape begins to scrape this process for a client, or ends that.
+// scrape begins or ends scraping this process for a client.
 func (k *session) scrape(o *scrapeOrder) (n int, err error) {
 	n, err = k.unscrape()
 	if err != nil || o.Every <= 0 {
@@ -105,7 +105,7 @@ func (k *session) scrape(o *scrapeOrder) (n int, err error) {
 	return 0, nil
 }
 
-// unscrape ends what scrape has begun, and returns how many scrapes there were.
+// unscrape ends the scraping, and returns how many scrapes there were.
 func (k *session) unscrape() (n int, err error) {
 	if k.scraper == nil {
 		return 0, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 )
 
-// TestScrapedSuite: a row for each workload, whose baseline is the same without scrapes. On a busy machine a scrape may not end
-// in so short a run, which is an error of its case: the intervals become longer then.
+// TestScrapedSuite: a row for each workload, whose baseline is the same workload without scrapes. On a busy machine a scrape may not end
+// within so short a run, which is an error of its case: then the test uses longer intervals.
 func TestScrapedSuite(t *testing.T) {
 	var out, errs bytes.Buffer
 	for every := 20 * time.Millisecond; every < 10*time.Second; every *= 2 {
@@ -52,7 +52,7 @@ func TestScrapeCasesOfTheStandardSuite(t *testing.T) {
 	}
 }
 
-// TestRunWithoutAScrapeIsAnError: its ratio would say nothing.
+// TestRunWithoutAScrapeIsAnError: its ratio would be meaningless.
 func TestRunWithoutAScrapeIsAnError(t *testing.T) {
 	r := startServer(t)
 	w := workload{Kind: "iwarp", Op: opWrite, Size: 4096, Depth: 8}

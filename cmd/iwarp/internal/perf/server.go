@@ -14,19 +14,19 @@ import (
 	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
-// A server prepares what its clients ask for.
+// A server prepares the services that its clients request.
 type server struct {
 	host string
-	// meter is the server's own, so that one client's question does not count as
-	// another's work.
+	// meter belongs to the server, so that one client's query does not count as
+	// another client's work.
 	mu    sync.Mutex
 	meter peer.Meter
 }
 
-// serve takes clients until ctx ends; or, with once, until the first of them leaves. That a connection cannot be taken, where the process
-// has no descriptor left for example, is no reason to end the others.
+// serve takes clients until ctx ends; or, with once, until the first of them leaves. If a connection cannot be taken, for example because
+// the process has no descriptor left, the others go on.
 func (s *server) serve(ctx context.Context, l net.Listener, once bool) error {
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // that ends Accept
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // Close ends Accept
 	defer stop()
 	var clients sync.WaitGroup
 	defer clients.Wait()
@@ -47,7 +47,7 @@ func (s *server) serve(ctx context.Context, l net.Listener, once bool) error {
 
 // client serves one control connection.
 func (s *server) client(ctx context.Context, c net.Conn) error {
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // that ends the reads
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // Close ends the reads
 	defer stop()
 	defer c.Close() //nolint:errcheck // nothing is lost with it
 	k := &session{server: s, services: make(map[int]service)}
@@ -88,7 +88,7 @@ func (s *server) usage() peer.Usage {
 	return s.meter.Read()
 }
 
-// A session is what one client has asked for.
+// A session holds what one client has requested.
 type session struct {
 	server   *server
 	services map[int]service

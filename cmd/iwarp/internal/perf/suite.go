@@ -8,18 +8,18 @@ import (
 
 // A measurement yields one or more cases of the suite.
 type measurement interface {
-	// cases are the goals that it can be held against.
+	// cases returns the goals of the measurement.
 	cases() []goal
 	// measure returns one row for each of the cases, in their order.
 	measure(p pairing, r *remote, cc string) ([]row, error)
 }
 
-// A comparison is a subject, its baseline, and the cases that are read off them.
+// A comparison is a subject, its baseline, and the cases that are judged by them.
 type comparison struct {
 	subject, baseline workload
-	against           string // what the baseline is called
+	against           string // the name of the baseline
 	goals             []goal
-	span              time.Duration // of a run at most, 0: what the flags say
+	span              time.Duration // of a run at most, 0: as the flags say
 }
 
 // compared names the baseline by its kind.
@@ -27,13 +27,13 @@ func compared(subject, baseline workload, goals []goal) *comparison {
 	return &comparison{subject: subject, baseline: baseline, against: baseline.Kind, goals: goals}
 }
 
-// cases are the goals, and that the subject does not allocate.
+// cases returns the goals, and the goal that the subject does not allocate.
 func (c *comparison) cases() []goal {
 	return append(c.goals[:len(c.goals):len(c.goals)], valueAtMost("allocs_"+c.goals[0].name, allocs, noAllocs))
 }
 
-// noAllocs is what counts as no allocation per operation: what is left is the
-// runtime's own, such as the refilling of a pool after a collection.
+// noAllocs is the most that counts as no allocation per operation: the rest comes from the
+// runtime, for example the refilling of a pool after a collection.
 const noAllocs = 0.005
 
 func (c *comparison) measure(p pairing, r *remote, cc string) ([]row, error) {
@@ -58,8 +58,8 @@ const (
 	mib = 1 << 20
 )
 
-// bulk is a measurement of large operations against TCP that streams through as much
-// memory.
+// bulk returns a measurement of large operations against TCP that streams through the same
+// amount of memory.
 func bulk(op string, region int, crc bool, goals ...goal) measurement {
 	w := bulkOf(op, region, crc)
 	b := w
@@ -71,7 +71,7 @@ func bulkOf(op string, region int, crc bool) workload {
 	return workload{Kind: "iwarp", Op: op, Size: min(region, mib), Region: region, Shared: true, Depth: 8, CRC: crc}
 }
 
-// small is a measurement of 4 KiB at depth 32, against TCP with 32 messages a call.
+// small returns a measurement of 4 KiB at depth 32, against TCP with 32 messages a call.
 func small(op string, goals ...goal) measurement {
 	w := smallOf(op)
 	b := w
@@ -83,8 +83,8 @@ func smallOf(op string) workload {
 	return workload{Kind: "iwarp", Op: op, Size: 4 * kib, Shared: true, Depth: 32}
 }
 
-// latency is a measurement of operations one after the other. The baseline sleeps
-// where it waits, as Go's TCP does.
+// latency returns a measurement of operations one after the other. The baseline sleeps
+// while it waits, as Go's TCP does.
 func latency(op string, size int, poll time.Duration, goals ...goal) measurement {
 	w := latencyOf(op, size, poll)
 	b := w
@@ -96,22 +96,22 @@ func latencyOf(op string, size int, poll time.Duration) workload {
 	return workload{Kind: "iwarp", Op: op, Size: size, Latency: true, Poll: poll}
 }
 
-// authenticated is a measurement of w on a connection whose sides have authenticated each other,
-// against the same without.
+// authenticated returns a measurement of w on a connection whose sides have authenticated each other,
+// against w without authentication.
 func authenticated(w workload, g goal) measurement {
 	b := w
 	w.Auth = authmode.B
 	return &comparison{subject: w, baseline: b, against: alone, goals: []goal{g}}
 }
 
-// solicited is a measurement of w with a Solicitor that never lets it wait, against the same without.
+// solicited returns a measurement of w with a Solicitor that never makes it wait, against w without a Solicitor.
 func solicited(w workload, g goal) measurement {
 	b := w
 	w.Window = 2 * int64(w.Depth) * int64(w.Size)
 	return &comparison{subject: w, baseline: b, against: alone, goals: []goal{g}}
 }
 
-// blocked is latency where both sides sleep in the kernel.
+// blocked is like latency, but both sides sleep in the kernel.
 func blocked(op string, size int, goals ...goal) measurement {
 	w := workload{Kind: "iwarp", Op: op, Size: size, Latency: true, Wait: waitBlock}
 	b := w
@@ -119,7 +119,7 @@ func blocked(op string, size int, goals ...goal) measurement {
 	return compared(w, b, goals)
 }
 
-// blocks is a measurement of 1 MiB Reads, one after the other, against another way to
+// blocks returns a measurement of 1 MiB Reads, one after the other, against another way to
 // fetch a block. None of them has a digest.
 func blocks(kind string, g goal) measurement {
 	w := workload{Kind: "iwarp", Op: opRead, Size: mib}
@@ -128,7 +128,7 @@ func blocks(kind string, g goal) measurement {
 	return compared(w, b, []goal{g})
 }
 
-// sends is a measurement of small messages, batched as an application that has many of
+// sends returns a measurement of small messages, batched as an application that has many of
 // them would, against TCP with a call for each.
 func sends(g goal) measurement {
 	w := workload{Kind: "iwarp", Op: opSend, Size: 64, Depth: 1024, Batch: 256, Moderate: true, CRC: true}
@@ -137,8 +137,8 @@ func sends(g goal) measurement {
 	return compared(w, b, []goal{g})
 }
 
-// clients is a measurement of one busy connection beside others that do a little,
-// against the same by itself.
+// clients returns a measurement of one busy connection beside others that do a little,
+// against the same connection alone.
 func clients(n int, g goal) measurement {
 	w := workload{Kind: "iwarp", Op: opRead, Size: mib, Shared: true, Depth: 8, CRC: true}
 	b := w
@@ -146,19 +146,19 @@ func clients(n int, g goal) measurement {
 	return &comparison{subject: w, baseline: b, against: alone, goals: []goal{g}}
 }
 
-// reads is a measurement of Reads against a program that does the same work with requests
+// reads returns a measurement of Reads against a program that does the same work with requests
 // and answers. Neither has a digest.
 func reads(size, depth int, shared bool, g goal) measurement {
 	return requested(workload{Op: opRead, Size: size, Shared: shared, Depth: depth}, g)
 }
 
-// busy is a measurement of connections that all have Reads under way, against as many of
-// that program.
+// busy returns a measurement of connections that all have Reads outstanding, against as many
+// connections of that program.
 func busy(conns, size int, g goal) measurement {
 	return requested(workload{Op: opRead, Size: size, Depth: 8, Conns: conns}, g)
 }
 
-// requested compares w with the same over requests and answers. There are many such
+// requested compares w with the same work done by requests and answers. There are many such
 // measurements, and their runs are short.
 func requested(w workload, g goal) measurement {
 	b := w

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// runSuite measures all cases and tells whether every target is met that was asked for. A case that
+// runSuite measures all cases and reports whether all selected targets are met. A case that
 // cannot be measured is a row without a value, and missed. The error is that of ctx.
 func (o *options) runSuite(ctx context.Context, r *remote, suite []measurement, stderr io.Writer) (rows []row, met bool, err error) {
 	met = true
@@ -39,12 +39,12 @@ func (o *options) runSuite(ctx context.Context, r *remote, suite []measurement, 
 	return rows, met, nil
 }
 
-// asks tells whether a case is to be judged. --scrape has cases of its own, of the measurements that --case names.
+// asks reports whether a case is to be judged. --scrape has cases of its own, of the measurements that --case names.
 func (o *options) asks(name string) bool {
 	return len(o.only) == 0 || o.scrape > 0 || slices.Contains(o.only, name)
 }
 
-// selected are the measurements of the suite that --case and --scrape ask for.
+// selected returns the measurements of the suite that --case and --scrape select.
 func (o *options) selected() []measurement {
 	some := standard
 	if len(o.only) > 0 {
@@ -56,7 +56,7 @@ func (o *options) selected() []measurement {
 	return some
 }
 
-// casesOf are the measurements of the suite that have one of these cases.
+// casesOf returns the measurements of the suite that have one of these cases.
 func casesOf(names []string) (some []measurement) {
 	for _, m := range standard {
 		if slices.ContainsFunc(m.cases(), func(g goal) bool { return slices.Contains(names, g.name) }) {

@@ -8,11 +8,11 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
-// A tcpEnd is either end of a connection of the baselines tcp and tls: what the best plain Go
-// program would do with blocking calls and no copy of its own.
+// A tcpEnd is either end of a connection of the baselines tcp and tls: it does what the best plain Go
+// program would do with blocking calls and without copying.
 type tcpEnd struct {
 	c       net.Conn
-	out, in []byte // what is sent from, and read into; data walks through all of it
+	out, in []byte // memory of data to send, and of data read; data moves through all of it
 	order   order  // the client's next
 	scratch [max(orderLen, fetchLen)]byte
 }
@@ -22,7 +22,7 @@ func newTCPEnd(c net.Conn, w *workload) *tcpEnd {
 	return &tcpEnd{c: c, out: peer.SourceOf(n), in: make([]byte, max(n, w.sinkLen()))}
 }
 
-// serve does the server's half of whatever the client orders, to the end of the
+// serve does the server's half of whatever the client orders, until the end of the
 // connection.
 func (e *tcpEnd) serve() error {
 	for {

@@ -28,7 +28,7 @@ func dialTCP(addr string, w workload) (driver, error) {
 	return dialStreams(addr, w, func(c *net.TCPConn) (net.Conn, error) { return c, nil })
 }
 
-// dialStreams makes a driver of connections to addr, in what wrap puts over them; it closes those that it fails with.
+// dialStreams makes a driver of connections to addr, each wrapped by wrap. It closes its connections if it fails.
 func dialStreams(addr string, w workload, wrap func(c *net.TCPConn) (net.Conn, error)) (driver, error) {
 	d := &tcpDriver{w: w}
 	for range w.Conns {
@@ -52,7 +52,7 @@ func dialStreams(addr string, w workload, wrap func(c *net.TCPConn) (net.Conn, e
 	return d, nil
 }
 
-// choose finds the best chunk: each of them has a few turns.
+// choose finds the best chunk: each is tried a few times.
 func (d *tcpDriver) choose() error {
 	const octets, turns = 128 << 20, 3
 	n := max(octets/d.w.Size/d.w.Conns, 1)
@@ -64,7 +64,7 @@ func (d *tcpDriver) choose() error {
 			if _, err := d.run(n, nil); err != nil {
 				return err
 			}
-			if t := time.Since(start); turn == 1 || turn > 1 && t < best[i] { // turn 0 warms
+			if t := time.Since(start); turn == 1 || turn > 1 && t < best[i] { // turn 0 warms up
 				best[i] = t
 			}
 		}

@@ -11,7 +11,7 @@ import (
 type socketService struct {
 	l     *net.TCPListener
 	conns int                        // how many it takes
-	serve func(c *net.TCPConn) error // to the end of the connection
+	serve func(c *net.TCPConn) error // until the end of the connection
 	tasks sync.WaitGroup
 
 	mu    sync.Mutex

@@ -26,7 +26,7 @@ func TestOrder(t *testing.T) {
 	require.ErrorIs(t, got.read(&b, scratch), io.EOF)
 }
 
-// A scripted is a connection on which some octets come, and what goes out is dropped.
+// A scripted is a connection on which some octets come, and which drops what is written.
 type scripted struct {
 	net.Conn
 	io.Reader

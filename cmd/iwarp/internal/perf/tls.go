@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// serveTLS is the tcp baseline over TLS 1.3, with the certificate and the configuration of authmode.TLS.
+// serveTLS serves the tcp baseline over TLS 1.3, with the certificate and the configuration of authmode.TLS.
 func serveTLS(host string, w workload) (service, error) {
 	cfg, err := authmode.ServerTLS()
 	if err != nil {

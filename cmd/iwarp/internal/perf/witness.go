@@ -17,20 +17,20 @@ func addressOf(b []byte) addresses {
 	return addresses{at, at + uintptr(len(b))}
 }
 
-// has tells whether b lies within the run.
+// has reports whether b lies within the run.
 func (a addresses) has(b []byte) bool {
 	o := addressOf(b)
 	return a.from <= o.from && o.to <= a.to
 }
 
-// An outWitness sees what goes to the system.
+// An outWitness sees what is passed to the system.
 type outWitness struct {
 	transport.Stream
 	source addresses
 	lent   int // octets that the system took from source itself
 }
 
-// Detach has the witness stay where it is.
+// Detach leaves the witness in place.
 func (s *outWitness) Detach() transport.Stream {
 	s.Stream = transport.Detach(s.Stream)
 	return s
@@ -48,7 +48,7 @@ func (s *outWitness) Write(bufs [][]byte, wait bool) (int, error) {
 	return n, err
 }
 
-// An inWitness sees where the system puts what comes, and where it is when a segment
+// An inWitness sees where the system puts received octets, and where they are when a segment
 // is handed up.
 type inWitness struct {
 	transport.NoPrediction
@@ -68,7 +68,7 @@ type arrival struct {
 	addr   uintptr
 }
 
-// Detach has the witness stay where it is.
+// Detach leaves the witness in place.
 func (s *inWitness) Detach() transport.Stream {
 	s.Stream = transport.Detach(s.Stream)
 	return s
@@ -83,7 +83,7 @@ func (s *inWitness) Read(p []byte, wait transport.Wait) (int, error) {
 	return n, err
 }
 
-// established is called when all that came so far was set-up.
+// established is called when all octets so far belonged to the set-up.
 func (s *inWitness) established() { s.at, s.reads = s.came, nil }
 
 // Segment hands a segment up. In the stream there are two octets of length in front
@@ -119,7 +119,7 @@ func (s *inWitness) unmoved(off int, ulpdu []byte) int {
 // A sinkBuffer is a region that sees where its octets come from.
 type sinkBuffer struct {
 	mem     []byte
-	segment addresses // the one that is being placed
+	segment addresses // the segment that is being placed
 	placed  int
 	copied  int // placed, and copied on the way there
 }
@@ -140,7 +140,7 @@ func (b *sinkBuffer) WriteAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// noReceives is a receive queue without any: only Writes come.
+// noReceives is a receive queue without receives: only Writes come.
 type noReceives struct{}
 
 func (noReceives) Posted() int                         { return 0 }
@@ -149,7 +149,7 @@ func (noReceives) Missing() error                      { return errors.New("a me
 func (noReceives) Deliver(rdmap.Received)              {}
 func (noReceives) DeliverSends(rdmap.Opcode, []uint32) {}
 
-// noEvents ignores what a queue pair would be told.
+// noEvents ignores all events of a queue pair.
 type noEvents struct{}
 
 func (noEvents) Complete(*rdmap.Request, rdmap.Status, transport.Code) {}

@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 )
 
-// The operations. For a kind that has no RDMA, a Write, with Immediate or without, is
-// data streamed to the server, as is an rpcwrite and an rpcsend; a Read, an atomic operation or an rpc is data fetched from it.
+// The operations. For a kind without RDMA, a Write with or without Immediate, an rpcwrite and an rpcsend are
+// data streamed to the server; a Read, an atomic operation and an rpc are data fetched from it.
 const (
 	opWrite    = "write"
 	opRead     = "read"
@@ -28,13 +28,13 @@ const (
 
 var operations = []string{opWrite, opRead, opSend, opPingPong, opImm, opAtomic, opRPC, opRPCWrite, opRPCSend}
 
-// How a side sleeps that waits for a completion.
+// How a side sleeps while it waits for a completion.
 const (
 	waitPark  = "park"
 	waitBlock = "block"
 )
 
-// atomicSize is what an atomic operation works on.
+// atomicSize is the size of the operand of an atomic operation.
 const atomicSize = 8
 
 // A workload says what one side of a comparison does. The server gets it as JSON.
@@ -42,10 +42,10 @@ type workload struct {
 	Kind     string        `json:"kind"` // a name of kinds
 	Op       string        `json:"op"`
 	Size     int           `json:"size"`             // octets of one operation
-	Region   int           `json:"region,omitempty"` // octets that the operations walk through, at least Size
-	Shared   bool          `json:"shared,omitempty"` // Reads under way share a sink of Region octets, instead of one each
-	Depth    int           `json:"depth"`            // operations under way on a connection
-	Batch    int           `json:"batch,omitempty"`  // operations of one post, 0: whatever there is room for
+	Region   int           `json:"region,omitempty"` // octets through which the operations move, at least Size
+	Shared   bool          `json:"shared,omitempty"` // outstanding Reads share one sink of Region octets
+	Depth    int           `json:"depth"`            // outstanding operations on a connection
+	Batch    int           `json:"batch,omitempty"`  // operations of one post, 0: as many as there is room for
 	Moderate bool          `json:"moderate,omitempty"`
 	Conns    int           `json:"conns"`
 	Duplex   bool          `json:"duplex,omitempty"` // Write and Read: in both directions at once
@@ -56,15 +56,15 @@ type workload struct {
 	Poll     time.Duration `json:"poll,omitempty"`    // busy polling of both sides
 	Wait     string        `json:"wait,omitempty"`    // how both sides sleep, "": waitPark
 	Chunk    int           `json:"chunk,omitempty"`   // tcp, tls: octets of one call, 0: the best of chunks
-	Network  string        `json:"network,omitempty"` // iwarp: what it goes over, "": tcp
+	Network  string        `json:"network,omitempty"` // iwarp: its transport, "": tcp
 	Auth     string        `json:"auth,omitempty"`    // iwarp: how both sides authenticate each other, "": authmode.Plain
-	Window   int64         `json:"window,omitempty"`  // iwarp: of the client's Solicitor, 0: there is none
+	Window   int64         `json:"window,omitempty"`  // iwarp: window of the client's Solicitor, 0: there is none
 	CC       string        `json:"cc,omitempty"`      // congestion control, "": the system's
 	Slow     int           `json:"slow,omitempty"`    // iwarp: further connections that do little, see pacer
 	Idle     int           `json:"idle,omitempty"`    // iwarp: further connections that do nothing
 }
 
-// filled returns w with the fields filled in that follow from others.
+// filled returns w with those fields filled in that follow from others.
 func (w workload) filled() workload {
 	w.Auth = cmp.Or(w.Auth, authmode.Plain)
 	w.Depth, w.Conns, w.Region = max(w.Depth, 1), max(w.Conns, 1), max(w.Region, w.Size)
@@ -78,7 +78,7 @@ func (w workload) filled() workload {
 	return w
 }
 
-// sessionNetworks are those besides TCP: SCTP of the kernel, and in user space over UDP.
+// sessionNetworks are the networks besides TCP: SCTP of the kernel, and in user space over UDP.
 var sessionNetworks = []string{"sctp", "sctp+udp"}
 
 const (
@@ -88,7 +88,7 @@ const (
 	maxExtra = 1 << 15
 )
 
-// check refuses what makes no sense: a workload may come from a client that has not been
+// check refuses workloads that make no sense: a workload may come from a client that has not been
 // authenticated.
 func (w *workload) check() error {
 	switch {
@@ -111,7 +111,7 @@ func (w *workload) check() error {
 	return nil
 }
 
-// checkNetwork finds what is there over TCP alone.
+// checkNetwork refuses options that exist only over TCP.
 func (w *workload) checkNetwork() error {
 	switch {
 	case w.Network == "":
@@ -124,7 +124,7 @@ func (w *workload) checkNetwork() error {
 	return nil
 }
 
-// checkKind finds what a kind that answers requests cannot do.
+// checkKind refuses options that a kind which answers requests does not support.
 func (w *workload) checkKind() error {
 	switch requests := w.Kind == "reqresp"; {
 	case !requests && w.Kind != "http" && w.Kind != "grpc":
@@ -137,7 +137,7 @@ func (w *workload) checkKind() error {
 	return nil
 }
 
-// checkNumbers finds numbers that are out of range.
+// checkNumbers refuses numbers that are out of range.
 func (w *workload) checkNumbers() error {
 	switch {
 	case w.Op == opAtomic && w.Size != atomicSize:
@@ -166,13 +166,13 @@ func (w *workload) checkNumbers() error {
 
 func within(n, least, most int) bool { return least <= n && n <= most }
 
-// ownSinks tells whether each operation under way has a sink of its own.
+// ownSinks reports whether each outstanding operation has a sink of its own.
 func (w *workload) ownSinks() bool { return w.Op == opRead && !w.Shared }
 
-// ownMemory tells whether each operation under way has octets of its own at the side that gets them: a sink, or a receive.
+// ownMemory reports whether each outstanding operation has memory of its own at the side that receives: a sink, or a receive.
 func (w *workload) ownMemory() bool { return w.ownSinks() || w.Op == opRPCSend }
 
-// sinkLen is how many octets the operations of a connection fetch into.
+// sinkLen returns the length of the memory into which the operations of a connection fetch.
 func (w *workload) sinkLen() int {
 	if w.ownSinks() {
 		return max(w.Region, w.Depth*w.Size)
@@ -180,19 +180,19 @@ func (w *workload) sinkLen() int {
 	return w.Region
 }
 
-// slots is after how many operations a connection begins again with the first octets.
+// slots returns the number of operations after which a connection starts again with the first octets.
 func (w *workload) slots() int {
-	n := max(w.Depth, w.Region/w.Size) // walk through all of the region, not only a depth of it
+	n := max(w.Depth, w.Region/w.Size) // move through all of the region, not only a depth of it
 	return n - n%w.Depth
 }
 
-// stretch is where in the region operation i works.
+// stretch returns the offset in the region at which operation i works.
 func (w *workload) stretch(i int) int { return i % (w.Region / w.Size) * w.Size }
 
-// sink is where in the sink operation i puts what it fetches.
+// sink returns the offset in the sink at which operation i puts what it fetches.
 func (w *workload) sink(i int) int { return i % (w.sinkLen() / w.Size) * w.Size }
 
-// operations is how many n operations of a run are on all connections. Those that are timed are on the first one.
+// operations returns how many operations a run of n does on all connections. Timed operations are only on the first one.
 func (w *workload) operations(n int) int {
 	if w.Latency {
 		return n
@@ -200,7 +200,7 @@ func (w *workload) operations(n int) int {
 	return n * w.Conns
 }
 
-// octets is the payload of n operations of a run on all connections.
+// octets returns the payload of a run of n operations on all connections.
 func (w *workload) octets(n int) int {
 	octets := w.operations(n) * w.Size
 	if w.Duplex || w.Op == opPingPong {
@@ -213,14 +213,14 @@ func (w *workload) octets(n int) int {
 type driver interface {
 	// run does n operations on every connection and returns when their effect is
 	// known to be at the server. If the workload is about latency, it does them on the
-	// first connection alone, and appends the time that each took, in nanoseconds.
+	// first connection only, and appends the time that each took, in nanoseconds.
 	run(n int, times []int64) ([]int64, error)
 	close() error
 }
 
 // A service is the server's end of a workload.
 type service interface {
-	// port is where the driver connects to.
+	// port returns the port to which the driver connects.
 	port() int
 	// run does the server's half of n duplex operations.
 	run(n int) error

@@ -65,7 +65,7 @@ func TestReadsArriveInTheirSinks(t *testing.T) {
 	}
 }
 
-// TestMemoryOfOperationsIsBounded: a client that has not been authenticated names their number and their size.
+// TestMemoryOfOperationsIsBounded: a client that has not been authenticated chooses their number and size.
 func TestMemoryOfOperationsIsBounded(t *testing.T) {
 	for _, op := range []string{opRead, opRPCSend} {
 		w := workload{Kind: "iwarp", Op: op, Size: maxSize / 8, Depth: 8}.filled()

@@ -24,13 +24,13 @@ func (b *bench) start() error {
 	return b.remote.Start(b.ctx, b.stderr, b.opts.Profile, "perf", "rma", "--serve")
 }
 
-// do gives the server an order.
+// do sends the server an order.
 func (b *bench) do(o order) (a reply, err error) {
 	err = b.remote.Do(o, &a)
 	return a, err
 }
 
-// open opens a service in the server process. The caller calls closed when it is not needed any more.
+// open opens a service in the server process. The caller calls closed when the service is no longer needed.
 func (b *bench) open(what *service) (a reply, closed func(), err error) {
 	if err := b.start(); err != nil {
 		return a, nil, err
@@ -45,7 +45,7 @@ type arm interface {
 	close() error
 }
 
-// contest compares with the usage of both processes.
+// contest returns a Contest that counts the usage of both processes.
 func (b *bench) contest() *contest.Contest {
 	return &contest.Contest{Pairs: b.opts.Pairs, Span: b.opts.Span, Usage: b.remote.Usage}
 }

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// holeReads is how many reads of 4 KiB a peer does not answer. They have the whole window.
+	// holeReads is how many reads of 4 KiB a peer does not answer. They occupy the whole window.
 	holeReads = 8
 	// lingers is ServerConfig.Linger, the default.
 	lingers = 250 * time.Millisecond
 )
 
-// A hole is two clients that share a window, each with a link of its own, of which one carries nothing.
+// A hole is two clients that share a window, each with a link of its own. One of the links carries nothing.
 type hole struct {
 	b        *bench
 	scene    *scene
@@ -30,8 +30,8 @@ type hole struct {
 	sinks    [holeReads][]byte
 }
 
-// blackhole measures what a peer costs whose answers are lost: how long reads take to fail, and how long the window is
-// not whole; and that reads of another peer go on when it is.
+// blackhole measures the cost of a peer whose answers are lost: how long reads take to fail, and how long the window is
+// not whole; and that reads of another peer go on when the window is whole.
 func (b *bench) blackhole() error {
 	var worst, whole float64
 	for range max(b.opts.Pairs/3, 1) {
@@ -46,7 +46,7 @@ func (b *bench) blackhole() error {
 	return nil
 }
 
-// oneHole returns the longest time of a failure, and that until the window was whole, each in parts of what it should
+// oneHole returns the longest time until a failure, and the time until the window was whole, each relative to what it should
 // be.
 func (b *bench) oneHole() (failed, whole float64, err error) {
 	what := &service{Kind: kindRMA, CRC: b.opts.CRC, Sealed: true, MaxOp: holeReads * 4 * kib, Regions: 2, Size: holeReads * 4 * kib}
@@ -100,7 +100,7 @@ func (h *hole) measure() (failed, whole float64, err error) {
 	if g := h.window.Stats().Granted; g != holeReads*(4*kib+tag) && time.Since(began) < timer+lingers {
 		return 0, 0, fmt.Errorf("the window has %d octets of operations that may still be answered", g)
 	}
-	// It has to wait until the window is whole: nothing less has room for it.
+	// This read needs the whole window, so it waits until the window is whole.
 	if _, failed, err := h.fine.does(rma.Command{Op: rma.Read, Handle: h.fineRead, Buf: make([]byte, holeReads*4*kib)}); err != nil || failed != nil {
 		return 0, 0, fmt.Errorf("a read of another peer: %w", errors.Join(err, failed))
 	}
@@ -108,7 +108,7 @@ func (h *hole) measure() (failed, whole float64, err error) {
 	if g := h.window.Stats().Granted; g != 0 {
 		return 0, 0, fmt.Errorf("the window has %d octets after that", g)
 	}
-	link.SetRate(fast) // what comes now comes too late
+	link.SetRate(fast) // answers that come from now on are too late
 	select {
 	case <-h.dark.client.Done():
 	case <-time.After(peer.Timeout):
@@ -123,7 +123,7 @@ func (h *hole) measure() (failed, whole float64, err error) {
 	return float64(longest) / float64(timer), float64(took) / float64(timer+lingers), nil
 }
 
-// timedOut takes the ends of the reads without an answer, and returns the longest time.
+// timedOut takes the failures of the reads without an answer, and returns the longest time.
 func (h *hole) timedOut() (longest time.Duration, err error) {
 	for range holeReads {
 		if _, err := h.dark.portal.Wait(h.b.ctx, h.dark.one[:]); err != nil {

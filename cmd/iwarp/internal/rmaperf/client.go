@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-// clientConfig is a configuration in which no operation waits for anything but the server.
+// clientConfig returns a configuration in which no operation waits for anything but the server.
 func clientConfig(sealed bool, maxOp int) (rma.ClientConfig, error) {
 	window, err := rma.NewSolicitor(solicit.Config{Fixed: ample})
 	return rma.ClientConfig{
@@ -24,7 +24,7 @@ func clientConfig(sealed bool, maxOp int) (rma.ClientConfig, error) {
 	}, err
 }
 
-// newClient makes an rma.Client of a connection.
+// newClient makes an rma.Client on a connection.
 func newClient(ctx context.Context, s side, c net.Conn, sealed, crc bool, cfg rma.ClientConfig) (*rma.Client, error) {
 	setup, stop := context.WithTimeout(ctx, peer.Timeout)
 	defer stop()
@@ -44,7 +44,7 @@ func newClient(ctx context.Context, s side, c net.Conn, sealed, crc bool, cfg rm
 	return rma.NewClient(setup, qp, &cfg)
 }
 
-// allRights are what a client asks for.
+// allRights are the rights that a client requests.
 const allRights = rma.MayRead | rma.MayWrite | rma.MayManage
 
 // An end is a connection to an rma server, with a Portal.
@@ -86,7 +86,7 @@ func (e *end) open(number uint64) (*rma.Handle, error) {
 	return e.client.Open(e.ctx, number, allRights)
 }
 
-// does does one operation, the only one of the Portal, and returns how long it took and how it ended.
+// does does one operation, the only one of the Portal at that time, and returns how long it took and how it ended.
 func (e *end) does(cmd rma.Command) (took time.Duration, failed, err error) {
 	began := time.Now()
 	if _, err := e.portal.Post(cmd); err != nil {
@@ -107,13 +107,13 @@ func (e *end) close() error {
 type portalArm struct {
 	*end
 
-	cmds []rma.Command // one for each that may be under way
+	cmds []rma.Command // one for each operation that may be outstanding
 	ends []rma.Completion
-	next []rma.Command // that take the place of others
+	next []rma.Command // commands that replace completed ones
 }
 
-// newPortalArm is for operations like cmd of size octets on region 1, so many under way as the Portal of e has slots.
-// Each of them has octets of its own at both sides.
+// newPortalArm returns an arm for operations like cmd of size octets on region 1, as many outstanding as the Portal of e has slots.
+// Each operation has octets of its own on both sides.
 func newPortalArm(e *end, cmd rma.Command, slots, size int) (a *portalArm, err error) {
 	if cmd.Handle, err = e.open(1); err != nil {
 		return nil, err

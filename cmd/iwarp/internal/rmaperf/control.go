@@ -1,16 +1,16 @@
 package rmaperf
 
-// What an order asks for.
+// What an order requests.
 const (
 	doOpen    = "open"    // a service
 	doClose   = "close"   // a service
 	doHold    = "hold"    // accesses to region heldRegion wait from now on
-	doHeld    = "held"    // answered when one waits
-	doRelease = "release" // they go on
-	doCores   = "cores"   // on how many processors the server runs; 0: as many as it may
+	doHeld    = "held"    // answered when an access waits
+	doRelease = "release" // accesses go on
+	doCores   = "cores"   // the number of processors on which the server runs; 0: as many as it may
 )
 
-// An order is what the client asks the server for.
+// An order is a request of the client to the server.
 type order struct {
 	Do      string   `json:"do"`
 	Open    *service `json:"open,omitempty"`

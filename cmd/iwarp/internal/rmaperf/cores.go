@@ -21,22 +21,22 @@ func several(all []func(n int) error) func(n int) error {
 	}
 }
 
-// pinned runs something with both processes on so many processors.
+// pinned returns a function that calls run with both processes on a number of processors.
 func (b *bench) pinned(cores int, run func(n int) error) func(n int) error {
 	return func(n int) error { return errors.Join(b.useCores(cores), run(n)) }
 }
 
-// useCores tells both processes on how many processors they run.
+// useCores sets the number of processors on which both processes run.
 func (b *bench) useCores(n int) error {
 	_, err := b.do(order{Do: doCores, Cores: n})
 	return errors.Join(err, useCores(n))
 }
 
-// cores holds the rate of sealed reads of 1 MiB on two QPs where both processes have two processors against the same
-// connections where client and server share one processor, with GOMAXPROCS=1 each. So it is the same work of the
-// same host, and the ratio tells how much of it is done in parallel: sealing at the server, opening at the client, and
-// what the two connections do at a time. A client and a server of one processor each would hide that, for they are two
-// already.
+// cores compares the rate of sealed reads of 1 MiB on two QPs when both processes have two processors with the rate of the same
+// connections when client and server share one processor, with GOMAXPROCS=1 each. It is the same work on the
+// same host, so the ratio shows how much of it is done in parallel: sealing at the server, opening at the client, and
+// the work of the two connections. A client and a server with one processor each would hide that, because they already
+// have two together.
 func (b *bench) cores() (err error) {
 	s := &stand{b: b}
 	defer func() { err = errors.Join(err, b.useCores(0), s.close()) }()

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed is on which processors the process may run.
+// allowed returns the processors on which the process may run.
 var allowed = sync.OnceValues(func() (set unix.CPUSet, err error) {
 	err = unix.SchedGetaffinity(0, &set)
 	return set, err
 })
 
-// useCores makes all threads of the process run on the first n of its processors, with as many Ps; 0: on all of
-// them. Threads that start later inherit that.
+// useCores makes all threads of the process run on the first n of its processors, with as many Ps; 0: on all
+// processors. Threads that start later inherit that.
 func useCores(n int) error {
 	all, err := allowed()
 	if err != nil {

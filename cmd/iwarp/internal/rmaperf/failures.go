@@ -8,10 +8,10 @@ import (
 	"github.com/goiwarp/iwarp/rma"
 )
 
-// mostFailure is what the p50 of a refusal may have of that of a read.
+// mostFailure is how many times the p50 of a read the p50 of a refusal may be.
 const mostFailure = 1.2
 
-// failures holds the latency of what the server refuses against that of a read of smallSize octets, in turn on one
+// failures compares the latency of operations that the server refuses with that of a read of smallSize octets, in turn on one
 // connection.
 func (b *bench) failures() error { return b.on((*stand).staleEpoch, (*stand).fullQueue) }
 
@@ -42,12 +42,12 @@ func (s *stand) endOf(addr string, what *service, slots int, region uint64) (*en
 	return e, h, err
 }
 
-// sealedService has so many regions of smallSize octets, with keys.
+// sealedService returns a service with a number of regions of smallSize octets, with keys.
 func (b *bench) sealedService(regions int) *service {
 	return &service{Kind: kindRMA, CRC: b.opts.CRC, Sealed: true, MaxOp: 4 * kib, Regions: regions, Size: smallSize}
 }
 
-// staleEpoch reads with keys that another client has made invalid.
+// staleEpoch reads with keys that another client has invalidated.
 func (s *stand) staleEpoch() error {
 	what := s.b.sealedService(2)
 	addr, err := s.open(what)
@@ -81,18 +81,18 @@ func (s *stand) staleEpoch() error {
 	return nil
 }
 
-// A queueFiller has a server whose window is taken by the write of one connection, which waits for the region, and
-// whose queue is taken by that of another.
+// A queueFiller occupies the window of a server by the write of one connection, which waits for the region, and
+// its queue by the write of another.
 type queueFiller struct {
 	s       *stand
 	service int
-	first   *end // its write has the window
+	first   *end // its write occupies the window
 	into    *rma.Handle
 	second  *end // its write is in the queue
 	behind  *rma.Handle
 }
 
-// fullQueue writes where the queue of the server has no room.
+// fullQueue writes while the queue of the server is full.
 func (s *stand) fullQueue() error {
 	what := s.b.sealedService(1)
 	what.Tight = true
@@ -131,7 +131,7 @@ func (s *stand) fullQueue() error {
 // patience is how long the writes of a queueFiller wait.
 const patience = 30 * time.Second
 
-// fill takes the window and the queue.
+// fill fills the window and the queue.
 func (f *queueFiller) fill() error {
 	if _, err := f.s.b.do(order{Do: doHold, Service: f.service}); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (f *queueFiller) fill() error {
 	if _, err := f.second.portal.Post(second); err != nil {
 		return err
 	}
-	_, _, err := f.second.does(reads(f.behind)) // answered behind the write, by a refusal too
+	_, _, err := f.second.does(reads(f.behind)) // the answer comes behind the write, even if it is a refusal
 	return err
 }
 

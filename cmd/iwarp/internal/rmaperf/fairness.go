@@ -16,33 +16,33 @@ import (
 const (
 	// flows is how many clients share a link, each with an Executor.
 	flows = 8
-	// flowSlots is how many operations of a flow there may be, and flowBlock how many octets one call of the Executor
-	// has.
+	// flowSlots is the maximum number of operations of a flow, and flowBlock the octets of one call of the
+	// Executor.
 	flowSlots = 64
 	flowBlock = mib
-	// rtt is that of the link.
+	// rtt is the RTT of the link.
 	rtt = 2 * delay
-	// settling is after how many RTT flows are to have fair shares, and ratePhase how many a rate lasts.
+	// settling is the number of RTT after which flows must have fair shares, and ratePhase the number of RTT that a rate lasts.
 	settling  = 50
 	ratePhase = 500
 	// shareWindow is the length of the window in which shares are measured, in RTT.
 	shareWindow = 50
-	// leastFair is the least of Jain's index after that.
+	// leastFair is the smallest permitted Jain's index after settling.
 	leastFair = 0.95
 )
 
-// A period is what has come of the flows at one rate of the link.
+// A period is the result of the flows at one rate of the link.
 type period struct {
 	Rate  float64 `json:"rate"`  // of the link, octets per second
-	After float64 `json:"after"` // how many RTT the flows needed to come to fair shares; negative: they did not
+	After float64 `json:"after"` // how many RTT the flows needed to reach fair shares; negative: they did not reach them
 	Jain  float64 `json:"jain"`  // the least of Jain's index in a window, from settling on
-	Used  float64 `json:"used"`  // how much of the link they have used by then
-	// Rates are those of each flow, octets per second, one after the other for each plotWindow. The first period is
-	// that before the rate has changed.
+	Used  float64 `json:"used"`  // the part of the link that they have used from then on
+	// Rates are the rates of each flow, octets per second, one for each plotWindow. The first period is
+	// the one before the rate changes.
 	Rates [][]float64 `json:"rates"`
 }
 
-// fair tells after what time the shares were fair.
+// fair says after what time the shares were fair.
 func (p *period) fair() string {
 	if p.After < 0 {
 		return fmt.Sprintf("not fair within %d RTT", ratePhase)
@@ -74,7 +74,7 @@ func (b *bench) judgeFlows(periods []period) {
 	b.Marks.Least("link halved and doubled under 8 flows: Jain's index after 50 RTT", least, leastFair)
 }
 
-// A flow reads its region for ever.
+// A flow reads its region repeatedly.
 type flow struct {
 	*end
 
@@ -95,8 +95,8 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return c.Memory.ReadAt(p, off)
 }
 
-// measureFlows runs the flows, at the rate of the link, half of it, and the whole again, each for phase RTT. What a flow gets is what the
-// server has read of its region in a window that slides by an RTT. It is called in virtual time.
+// measureFlows runs the flows at the rate of the link, at half of it, and at the full rate again, each for phase RTT. A flow's share is
+// what the server has read of its region in a window that slides by an RTT. It is called in virtual time.
 func measureFlows(o *options, phase int) (periods []period, err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	what := &service{Kind: kindRMA, CRC: o.CRC, Sealed: true, MaxOp: 4 * kib, Size: smallSize}
@@ -123,7 +123,7 @@ func measureFlows(o *options, phase int) (periods []period, err error) {
 		all = append(all, f)
 		running.Go(func() { f.run(ctx) })
 	}
-	periods = append(periods, period{Rate: float64(o.rate), Rates: follow(all, phase).rates(plotWindow)}) // they find their shares
+	periods = append(periods, period{Rate: float64(o.rate), Rates: follow(all, phase).rates(plotWindow)}) // the flows find their shares
 	for _, part := range []float64{0.5, 1} {
 		rate := float64(o.rate) * part
 		link.SetRate(int64(rate))
@@ -156,7 +156,7 @@ func (s *scene) flow(link *bottleneck.Link, region uint64) (*flow, error) {
 	return &flow{end: e, region: region, octets: &m.octets}, err
 }
 
-// run reads until ctx ends, or the link.
+// run reads until ctx or the link ends.
 func (f *flow) run(ctx context.Context) {
 	e, buf := rma.NewExecutor(f.portal), make([]byte, flowBlock)
 	h, err := f.open(f.region)
@@ -165,7 +165,7 @@ func (f *flow) run(ctx context.Context) {
 	}
 }
 
-// follow records the octets of the flows for so many RTT.
+// follow records the octets of the flows for phase RTT.
 func follow(all []*flow, phase int) (r record) {
 	began := time.Now()
 	for i := range phase + 1 {

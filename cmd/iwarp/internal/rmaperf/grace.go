@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// graceRegions is how many regions are rotated with a grace, gracePeriod how long that is, and graceRate how many
-	// there are in a second: each region gets a new key every 640 ms. One that gets another within the grace would
-	// end the grace of the one before.
+	// graceRegions is how many regions are rotated with a grace, gracePeriod how long the grace is, and graceRate how many
+	// rotations there are per second: each region gets a new key every 640 ms. A second new key within the grace would
+	// end the grace of the key before.
 	graceRegions = 64
 	graceRate    = 100
 	gracePeriod  = 400 * time.Millisecond
 )
 
-// grace rotates keys that are good for a while longer. A client is not told that there is a new key before the old one
-// is refused: so it opens each region again that it has opened longer than half of the grace ago, before it uses it.
+// grace rotates keys that stay valid for a while. A client does not learn of a new key before the old one
+// is refused. So before it uses a region that it opened more than half of the grace ago, it opens the region again.
 // No read fails.
 func (b *bench) grace() (err error) {
 	s := &stand{b: b}

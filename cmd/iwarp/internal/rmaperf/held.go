@@ -13,7 +13,7 @@ import (
 type held struct {
 	*rma.Memory
 
-	entered chan struct{} // has a token when an access waits
+	entered chan struct{} // holds a token when an access waits
 
 	mu   sync.Mutex
 	free chan struct{} // closed when accesses go on
@@ -36,7 +36,7 @@ func (h *held) hold() {
 	}
 }
 
-// release lets them go on.
+// release lets accesses go on.
 func (h *held) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

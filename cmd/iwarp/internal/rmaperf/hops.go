@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// delay is that of an emulated link, in each direction.
+	// delay is the delay of an emulated link, in each direction.
 	delay = time.Millisecond
-	// fast is the rate of a link in which nothing waits for its turn: 10 Gb/s.
+	// fast is the rate of a link on which nothing queues: 10 Gb/s.
 	fast = 10e9 / 8
 )
 
-// hops holds a sealed write, which has four hops, against a sealed read, which has two, over a link with a delay.
+// hops compares a sealed write, which has four hops, with a sealed read, which has two, over a link with a delay.
 func (b *bench) hops() (err error) {
 	what := b.sealedService(1)
 	s, err := newScene(b.ctx, what)

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/rma"
 )
 
-// A timed is an operation whose latency counts. do tells how long it took.
+// A timed is an operation whose latency is measured. do returns how long it took.
 type timed struct {
 	name string
 	do   func() (time.Duration, error)
@@ -17,7 +17,7 @@ type timed struct {
 	p50 []float64 // of each block, in microseconds
 }
 
-// least is how often each operation of a block is done at least.
+// least is the minimum number of times that each operation of a block is done.
 const least = 5
 
 // block does operations in turn, one at a time, for the time of a block.
@@ -38,10 +38,10 @@ func (b *bench) block(all ...*timed) error {
 	return nil
 }
 
-// median is that of the p50 of all blocks.
+// median returns the median of the p50 of all blocks.
 func (t *timed) median() float64 { return stats.Median(append([]float64(nil), t.p50...)) }
 
-// against is the median of the ratios of the p50 of each block.
+// against returns the median of the ratios of the p50 of each block.
 func (t *timed) against(base *timed) float64 {
 	var all []float64
 	for i := range t.p50 {
@@ -50,7 +50,7 @@ func (t *timed) against(base *timed) float64 {
 	return stats.Median(all)
 }
 
-// note tells the medians.
+// noteTimes notes the medians.
 func (b *bench) noteTimes(all ...*timed) {
 	for _, t := range all {
 		b.Note("%s: p50 %.1f us", t.name, t.median())
@@ -59,7 +59,7 @@ func (b *bench) noteTimes(all ...*timed) {
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// succeeds is an operation that does not fail.
+// succeeds returns an operation that does not fail.
 func (e *end) succeeds(name string, cmd rma.Command) *timed {
 	return &timed{name: name, do: func() (time.Duration, error) {
 		took, failed, err := e.does(cmd)
@@ -67,7 +67,7 @@ func (e *end) succeeds(name string, cmd rma.Command) *timed {
 	}}
 }
 
-// fails is an operation that fails like that.
+// fails returns an operation that fails with outcome and reason.
 func (e *end) fails(name string, cmd rma.Command, outcome rma.Outcome, reason uint16) *timed {
 	return &timed{name: name, do: func() (time.Duration, error) {
 		took, failed, err := e.does(cmd)
@@ -87,7 +87,7 @@ func expect(failed error, outcome rma.Outcome, reason uint16) error {
 	return nil
 }
 
-// reads and writes are operations of smallSize octets.
+// reads and writes return operations of smallSize octets.
 func reads(h *rma.Handle) rma.Command {
 	return rma.Command{Op: rma.Read, Handle: h, Buf: make([]byte, smallSize)}
 }

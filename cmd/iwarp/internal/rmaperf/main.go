@@ -1,10 +1,10 @@
-// Package rmaperf is the command "iwarp perf rma": it measures the operations of package rma, and holds
-// them against their marks.
+// Package rmaperf is the command "iwarp perf rma": it measures the operations of package rma, and compares
+// them with their marks.
 //
-// What is measured between two processes goes over the loopback: this process is the client, and the
-// server is a child of it. What needs a link with a delay, a rate or a failure goes over one that is
-// emulated within this process. Two things are compared in pairs of one run, in turn, and the mark is
-// held against the median of the ratios.
+// Measurements between two processes go over the loopback: this process is the client, and the
+// server is a child of it. Measurements that need a link with a delay, a rate or a failure use a link that is
+// emulated within this process. Two contenders are compared in pairs of runs, in turn, and the median of
+// the ratios is compared with the mark.
 package rmaperf
 
 import (
@@ -32,7 +32,7 @@ type options struct {
 // fairness is the measurement that has a plot.
 const fairness = "fairness"
 
-// measurements are all of them. Their names are what -run chooses by.
+// measurements are all measurements. --run selects them by their names.
 var measurements = contest.Measurements[*bench]{
 	{Name: "percore", Run: (*bench).perCore},
 	{Name: "cores", Run: (*bench).cores},
@@ -72,7 +72,7 @@ processes goes over the loopback; what needs a link with a delay, a rate or a fa
 	}
 	o.Flags(cmd, measurements.Names())
 	fs := cmd.Flags()
-	fs.Int64Var(&o.megabits, "rate", 1000, "of the link that eight flows share, in megabits per second")
+	fs.Int64Var(&o.megabits, "rate", 1000, "rate of the link that eight flows share, in megabits per second")
 	fs.StringVar(&o.svg, "svg", "", "write a plot of the shares of flows to this `FILE`")
 	fs.BoolVar(&o.virtual, "virtual", false, "be the process that measures in virtual time, as which the command starts itself")
 	cli.Hide(cmd, "virtual")
@@ -99,7 +99,7 @@ func (o *options) check() (err error) {
 	return nil
 }
 
-// measure does what was chosen.
+// measure takes the selected measurements.
 func (o *options) measure(ctx context.Context, s cli.Streams) (err error) {
 	b := &bench{opts: o, ctx: ctx, stderr: s.Err}
 	defer func() { err = errors.Join(err, b.remote.Close()) }()

@@ -22,13 +22,13 @@ func TestMain(m *testing.M) {
 	}, "perf", "rma")
 }
 
-// run runs the command so briefly that what it measures does not count. The rate is one that takes the processors little.
+// run runs the command so briefly that its results have no meaning. The rate takes little processor time.
 func run(t *testing.T, names string, args ...string) string {
 	t.Helper()
 	return peertest.Printed(t, Command(), append([]string{"--pairs", "1", "--time", "2ms", "--rate", "100", "--run", names}, args...)...)
 }
 
-// measured is what each measurement comes to.
+// measured is how many marks each measurement produces.
 var measured = map[string]int{
 	"percore": 8, "cores": 1, "hops": 1, "failures": 2, "timeouts": 2, "blackhole": 2, "rekey": 1, "rotation": 8, "grace": 2, "fairness": 2,
 }
@@ -69,8 +69,8 @@ func TestInterrupted(t *testing.T) {
 	peertest.WithoutInput(t, Command).EndsEarly(t, "--run", "percore", "--time", "10s")
 }
 
-// TestFlowsInVirtualTime: flows of 1 Gb/s find their shares when the link is halved and doubled. How soon is a mark, and no
-// test: which of two goroutines goes first is not the same each time, in virtual time as well.
+// TestFlowsInVirtualTime: flows of 1 Gb/s find their shares when the link is halved and doubled. How soon is a mark, and not
+// a test: even in virtual time, the order of two goroutines varies.
 func TestFlowsInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		periods, err := measureFlows(&options{rate: 1e9 / 8}, 120)

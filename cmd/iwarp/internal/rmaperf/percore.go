@@ -11,24 +11,24 @@ import (
 const (
 	kib = 1 << 10
 	mib = 1 << 20
-	// maxOp is the longest operation there is.
+	// maxOp is the length of the longest operation.
 	maxOp = 64 * kib
-	// manySlots is how many operations of 4 KiB are under way.
+	// manySlots is how many operations of 4 KiB are outstanding.
 	manySlots = 32
-	// inFlight is how many octets are under way where much is read: operations of 64 KiB, Reads of 1 MiB. TLS
-	// has as many as the socket buffers take.
+	// inFlight is how many octets are in flight in large reads: operations of 64 KiB, Reads of 1 MiB. With TLS it is as
+	// many as the socket buffers take.
 	inFlight = 4 * mib
 )
 
-// What is done through a Portal. A direct read may leave anything in its buffer when it fails, as an RDMA Read, and a
-// read of a stream, may: it is what those are compared with.
+// Operations through a Portal. A direct read that fails may leave anything in its buffer, like an RDMA Read or a
+// read of a stream, which are compared with it.
 var (
 	aRead      = rma.Command{Op: rma.Read}
 	directRead = rma.Command{Op: rma.Read, Direct: true}
 	aWrite     = rma.Command{Op: rma.Write}
 )
 
-// A stand is what a comparison needs, until close.
+// A stand holds what a comparison needs, until close.
 type stand struct {
 	b     *bench
 	ends  contest.Ends
@@ -65,7 +65,7 @@ func (s *stand) add(name string, size int, a arm) *contest.Contender {
 	return c
 }
 
-// slots connects to a server with a region that has room for so many operations.
+// slots connects to a server with a region that has room for the given number of operations.
 func (s *stand) slots(sealed bool, slots, size int) (*end, error) {
 	srv := &service{Kind: kindRMA, CRC: s.b.opts.CRC, Sealed: sealed, MaxOp: size, Regions: 1, Size: slots * size}
 	addr, err := s.open(srv)
@@ -139,11 +139,11 @@ func (s *stand) tls() (*contest.Contender, error) {
 	return s.add("TLS stream, "+a.suite()+", blocks of 1 MiB", streamBlock, a), nil
 }
 
-// perCore holds sealed reads against the same without keys, against plain RDMA Reads, and against TLS, by what
+// perCore compares sealed reads with the same reads without keys, with plain RDMA Reads, and with TLS, by the octets that
 // a second of processor time of both processes moves; and counts their allocations, and those of writes.
 func (b *bench) perCore() error { return b.on((*stand).small, (*stand).middle, (*stand).large) }
 
-// small is about operations of 4 KiB.
+// small measures operations of 4 KiB.
 func (s *stand) small() error {
 	sealed, err := s.rma(true, aRead, manySlots, 4*kib)
 	if err != nil {
@@ -176,11 +176,11 @@ func (s *stand) small() error {
 	return nil
 }
 
-// mostAllocs is one allocation for an operation, the Region that the enable of its sink makes; and what the
-// runtime allocates now and then.
+// mostAllocs is one allocation per operation, for the Region that enabling its sink makes, and the occasional allocations of the
+// runtime.
 const mostAllocs = 1.02
 
-// middle is about operations of 64 KiB.
+// middle measures operations of 64 KiB.
 func (s *stand) middle() error {
 	sealed, err := s.rma(true, aRead, mib/maxOp, maxOp)
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *stand) middle() error {
 	return nil
 }
 
-// large is about blocks of 1 MiB, which are 16 operations.
+// large measures blocks of 1 MiB, which are 16 operations.
 func (s *stand) large() error {
 	sealed, err := s.rma(true, aRead, inFlight/maxOp, maxOp)
 	if err != nil {

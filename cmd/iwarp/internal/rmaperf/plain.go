@@ -30,7 +30,7 @@ func newPlain(what *service) (s *plain, err error) {
 	return s, err
 }
 
-// take sets a connection up, which needs nothing else of this side.
+// take sets up a connection, which needs nothing else from this side.
 func (s *plain) take(ctx context.Context, c net.Conn) error {
 	setup, stop := context.WithTimeout(ctx, peer.Timeout)
 	defer stop()
@@ -52,7 +52,7 @@ type plainArm struct {
 
 	qp    *iwarp.QP
 	cq    *iwarp.CQ
-	reads []iwarp.SendWR // one for each that may be under way, and once more so that no post need wrap
+	reads []iwarp.SendWR // one for each Read that may be outstanding, twice, so that no post has to wrap around
 	depth int
 	wcs   [64]iwarp.WC
 }
@@ -92,7 +92,7 @@ func dialPlain(ctx context.Context, addr string, what *service, size int) (a *pl
 	return a, nil
 }
 
-// run posts as many Reads as there is room for, and waits for some, until n are done.
+// run posts as many Reads as may be outstanding, and waits for some, until n are done.
 func (a *plainArm) run(n int) error {
 	for posted, done := 0, 0; done < n; {
 		if k := min(n-posted, a.depth-(posted-done)); k > 0 {

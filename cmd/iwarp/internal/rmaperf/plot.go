@@ -7,10 +7,10 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/chart"
 )
 
-// plotWindow is over how many RTT the rate of a flow is taken for a plot.
+// plotWindow is the number of RTT over which the rate of a flow is taken for a plot.
 const plotWindow = 25
 
-// drawFlows writes a plot of the rates of all flows, and of their fair share, where a file is named.
+// drawFlows writes a plot of the rates of all flows, and of their fair share, if a file is named.
 func (b *bench) drawFlows(periods []period) error {
 	if b.opts.svg == "" {
 		return nil

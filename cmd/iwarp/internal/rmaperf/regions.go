@@ -17,13 +17,13 @@ const (
 	heldRegion = 1 << 32
 	// depth is how many requests each connection may have unanswered.
 	depth = 64
-	// smallSize is how many octets the operations have whose latency counts.
+	// smallSize is the length of the operations whose latency is measured.
 	smallSize = 64
 	// tag is what sealing adds.
 	tag = 16
-	// ample is a window in which nothing waits.
+	// ample is a window for which nothing waits.
 	ample = 32 << 20
-	// cachedKeys is more traffic keys than any measurement uses, for each read two.
+	// cachedKeys is more traffic keys than any measurement uses, with two for each read.
 	cachedKeys = 1 << 15
 )
 
@@ -91,7 +91,7 @@ func (s *regions) register(number uint64, b iwarp.Buffer) error {
 	return err
 }
 
-// authOf is how both sides authenticate each other.
+// authOf returns the mode in which both sides authenticate each other.
 func authOf(sealed bool) string {
 	if sealed {
 		return authmode.B

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// rekey holds a Rekey that a client asks for against a write of smallSize octets, in turn on one connection. That the
-// region is opened again after each Rekey does not count.
+// rekey compares a Rekey that a client requests with a write of smallSize octets, in turn on one connection. Opening the
+// region again after each Rekey does not count.
 func (b *bench) rekey() (err error) {
 	s := &stand{b: b}
 	defer func() { err = errors.Join(err, s.close()) }()

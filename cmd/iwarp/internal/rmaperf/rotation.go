@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// rotatedRegions is how many regions there are.
+	// rotatedRegions is the number of regions.
 	rotatedRegions = 1000
-	// readers is how many connections read them, each with one operation under way: no more than there are processors.
-	// Else reads wait for a processor, and what the manager does delays them as any other client would.
+	// readers is how many connections read them, each with one operation outstanding: no more than there are processors.
+	// Otherwise reads would wait for a processor, and the manager would delay them like any other client.
 	readers = 2
-	// longBlock is how many times as long as another block one with a p99 takes.
+	// longBlock is how many times as long as another block a block with a p99 takes.
 	longBlock = 10
 )
 
-// rotationRates are how many Rekeys there are in a second, each of another region.
+// rotationRates are the numbers of Rekeys per second, each of another region.
 var rotationRates = []int{1, 10, 100, 1000}
 
-// A rotation has readers of many regions, and a manager that gives the regions new keys.
+// A rotation consists of readers of many regions, and a manager that gives the regions new keys.
 type rotation struct {
 	b       *bench
 	addr    string
 	readers []*reader
 	manager *end
 	handles []*rma.Handle // of the manager, by region
-	// begun is the epoch of each region that the manager has asked for, before it does.
+	// begun is the epoch of each region that the manager requests; it is set before the request.
 	begun   []atomic.Uint32
 	next    int // region to rotate
 	rotated int
@@ -48,16 +48,16 @@ type reader struct {
 	random  *rand.Rand
 	handles []*rma.Handle // by region
 	opened  []time.Time   // when each was opened last
-	fresh   time.Duration // a Handle that is older is opened again before it is used; 0: none is
+	fresh   time.Duration // an older Handle is opened again before it is used; 0: no Handle is
 	tally   tally
 }
 
-// A tally is what has come of the operations of a reader, or of all.
+// A tally counts the results of the operations of a reader, or of all readers.
 type tally struct {
-	times      []time.Duration // of those that were done
+	times      []time.Duration // of operations that were done
 	refused    int             // because the region has another key
-	stray      int             // refused although the region has not
-	other      int             // that failed in another way
+	stray      int             // refused although the region does not have another key
+	other      int             // operations that failed in another way
 	opens      int             // to recover
 	again      int             // operations to recover
 	unfinished int             // recoveries that needed more than an Open and an operation
@@ -75,7 +75,7 @@ func (t *tally) add(o *tally) {
 	t.ended += o.ended
 }
 
-// rotation holds reads of regions while others get new keys against reads while none does.
+// rotation compares reads of regions while other regions get new keys with reads while none does.
 func (b *bench) rotation() (err error) {
 	s := &stand{b: b}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -99,7 +99,7 @@ func (b *bench) rotation() (err error) {
 	return nil
 }
 
-// compare takes blocks without and with so many Rekeys in a second in turn, and returns the median of the ratios of
+// compare takes blocks without and with rate Rekeys per second in turn, and returns the median of the ratios of
 // their p99.
 func (r *rotation) compare(rate int, all *tally) (float64, error) {
 	var without, with []float64
@@ -168,8 +168,8 @@ func (e *end) openAll(regions int) (all []*rma.Handle, err error) {
 	return all, nil
 }
 
-// In a block all readers read for a while. So many keys are rotated in a second meanwhile. block adds what
-// comes of it to all, and returns the p99.
+// block makes all readers read for a while, during which rate keys per second are rotated. It adds the
+// results to all, and returns the p99.
 func (r *rotation) block(rate int, all *tally) (p99 float64, err error) {
 	over := make(chan struct{})
 	errs := make([]error, len(r.readers)+1)
@@ -202,7 +202,7 @@ func (r *rotation) rotateUntil(over <-chan struct{}, rate int) error {
 	each := time.Second / time.Duration(rate)
 	began := time.Now()
 	for i := 0; ; i++ {
-		// The first comes after half of the time between two, so that a block of a second has one at 1 Hz.
+		// The first rotation comes after half an interval, so that a block of a second has one at 1 Hz.
 		select {
 		case <-over:
 			return nil
@@ -245,7 +245,7 @@ func (d *reader) readUntil(over <-chan struct{}) error {
 	}
 }
 
-// reopen opens a region again. The keys are as old as the request for them.
+// reopen opens a region again. The age of the keys counts from the request for them.
 func (d *reader) reopen(n int) error {
 	d.opened[n] = time.Now()
 	return d.handles[n].Reopen(d.ctx)

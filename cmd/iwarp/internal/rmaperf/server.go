@@ -18,18 +18,18 @@ const (
 	kindTLS   = "tls"   // a stream of octets over TLS 1.3
 )
 
-// A service is what the server process is asked for.
+// A service describes a service that the server process is to open.
 type service struct {
 	Kind   string `json:"kind"`
 	CRC    bool   `json:"crc,omitempty"`    // of rma and plain
 	Sealed bool   `json:"sealed,omitempty"` // of rma: suite 1, else 0
 	MaxOp  int    `json:"maxop,omitempty"`  // of rma
-	// Regions is how many regions of rma there are, numbered from 1, and Size how many octets each has,
+	// Regions is the number of regions of rma, numbered from 1. Size is how many octets each region has,
 	// or the memory of plain.
 	Regions int `json:"regions,omitempty"`
 	Size    int `json:"size"`
-	Depth   int `json:"depth,omitempty"` // of plain: how many Reads there are under way
-	// Tight says that the window of an rma server takes one write of smallSize octets, and one more may
+	Depth   int `json:"depth,omitempty"` // of plain: how many Reads are outstanding
+	// Tight says that the window of an rma server admits one write of smallSize octets, and one more may
 	// wait for it.
 	Tight bool `json:"tight,omitempty"`
 }
@@ -66,7 +66,7 @@ type listening struct {
 	done sync.WaitGroup
 }
 
-// serve is the server of one client until stdin ends.
+// serve runs the server of one client until stdin ends.
 func serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	s := &server{services: make([]*listening, 1)}
 	defer s.close()

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
-// A moment is how many octets each flow had moved at a time.
+// A moment records how many octets each flow had moved at a time.
 type moment struct {
 	at     time.Duration
 	octets []int64
@@ -16,10 +16,10 @@ type moment struct {
 // A record is the moments of some flows, in order.
 type record []moment
 
-// within is how far the share of a flow may be from the fair one.
+// within is how far the share of a flow may be from the fair share.
 const within = 0.20
 
-// shares are the octets of each flow between two moments, in parts of the fair share of all of them.
+// shares returns the octets of each flow between two moments, relative to the fair share.
 func (r record) shares(from, to int) []float64 {
 	all := make([]float64, len(r[from].octets))
 	var sum float64
@@ -38,7 +38,7 @@ func fair(shares []float64) bool {
 	return !slices.ContainsFunc(shares, func(s float64) bool { return s < 1-within || s > 1+within })
 }
 
-// windows calls f for each window of that length, which slides from moment to moment, until f reports false.
+// windows calls f for each window of that length, sliding it from moment to moment, until f returns false.
 func (r record) windows(length time.Duration, f func(from, to int) bool) {
 	from := 0
 	for to := range r {
@@ -54,7 +54,7 @@ func (r record) windows(length time.Duration, f func(from, to int) bool) {
 	}
 }
 
-// settled returns after which time flows have come to fair shares: when the first window begins that has them.
+// settled returns the time after which flows have reached fair shares: the beginning of the first window that has them.
 func (r record) settled(window time.Duration) (after time.Duration, ok bool) {
 	r.windows(window, func(from, to int) bool {
 		after, ok = r[from].at-r[0].at, fair(r.shares(from, to))
@@ -73,7 +73,7 @@ func (r record) from(at time.Duration) record {
 	return nil
 }
 
-// leastJain is the least index of fairness of a window.
+// leastJain returns the least index of fairness of a window.
 func (r record) leastJain(window time.Duration) float64 {
 	least := 1.0
 	r.windows(window, func(from, to int) bool {
@@ -83,7 +83,7 @@ func (r record) leastJain(window time.Duration) float64 {
 	return least
 }
 
-// rate is what all flows have moved together, octets per second.
+// rate returns the octets per second that all flows have moved together.
 func (r record) rate() float64 {
 	var sum int64
 	last := r[len(r)-1]
@@ -93,7 +93,7 @@ func (r record) rate() float64 {
 	return float64(sum) / (last.at - r[0].at).Seconds()
 }
 
-// rates are those of each flow, octets per second, one after the other for each so many moments.
+// rates returns the rates of each flow, octets per second, one for each stretch of that many moments.
 func (r record) rates(moments int) (all [][]float64) {
 	for to := moments; to < len(r); to += moments {
 		from := r[to-moments]

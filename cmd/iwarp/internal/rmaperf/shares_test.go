@@ -32,7 +32,7 @@ func TestShares(t *testing.T) {
 	require.False(t, fair([]float64{1, 1.21}))
 }
 
-// TestSettled: flows have found their shares when the first window begins that has them.
+// TestSettled: flows have found their shares at the beginning of the first window that has them.
 func TestSettled(t *testing.T) {
 	const window = 10 * time.Millisecond
 	after := func(ms int) record {
@@ -58,13 +58,13 @@ func TestSettled(t *testing.T) {
 	require.False(t, ok, "there is no window")
 }
 
-// TestFairIsToldInWords also where the shares never were fair.
+// TestFairIsToldInWords, even if the shares were never fair.
 func TestFairIsToldInWords(t *testing.T) {
 	require.Equal(t, "fair after 12 RTT", (&period{After: 12}).fair())
 	require.Equal(t, "not fair within 500 RTT", (&period{After: -1}).fair())
 }
 
-// TestLeastJain is that of the worst window.
+// TestLeastJain: it is the index of the worst window.
 func TestLeastJain(t *testing.T) {
 	r := recorded(100, func(t int) [2]int64 {
 		if t >= 50 && t < 60 {

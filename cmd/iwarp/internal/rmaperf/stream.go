@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// streamBlock is how many octets a client of a stream asks for at a time.
+	// streamBlock is how many octets a client of a stream requests at a time.
 	streamBlock = 1 << 20
-	// streamCall is how many octets of it go into one Write.
+	// streamCall is how many octets of a block go into one Write.
 	streamCall = 256 << 10
 )
 
-// A stream sends as many octets as a client asks for over TLS 1.3: what a Go program would do without
+// A stream sends the octets that a client requests over TLS 1.3, as a Go program would do without
 // this library.
 type stream struct{ cfg *tls.Config }
 
@@ -34,7 +34,7 @@ func newStream() (*stream, error) {
 func (s *stream) take(ctx context.Context, c net.Conn) error {
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	t := tls.Server(c, s.cfg)
-	defer t.Close() //nolint:errcheck // it is at its end
+	defer t.Close() //nolint:errcheck // it has ended
 	block := peer.SourceOf(streamCall)
 	for {
 		var head [8]byte
@@ -73,7 +73,7 @@ func dialStream(ctx context.Context, addr string) (*streamArm, error) {
 	return a, nil
 }
 
-// suite is the name of the cipher suite.
+// suite returns the name of the cipher suite.
 func (a *streamArm) suite() string { return tls.CipherSuiteName(a.c.ConnectionState().CipherSuite) }
 
 // run reads n blocks.

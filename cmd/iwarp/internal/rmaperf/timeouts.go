@@ -12,11 +12,11 @@ import (
 const (
 	// timer is the OpTimeout, and the dispatch timeout, whose precision is measured.
 	timer = 50 * time.Millisecond
-	// timerSlack is what they may exceed it by.
+	// timerSlack is how many times timer they may take.
 	timerSlack = 1.10
 )
 
-// timeouts holds how long operations take that fail because time runs out against their timers.
+// timeouts compares how long operations that time out take with their timers.
 func (b *bench) timeouts() error { return b.on((*stand).noAnswer, (*stand).fullWindow) }
 
 // heldEnd connects to a server whose region heldRegion does not answer.
@@ -44,7 +44,7 @@ func (s *stand) heldEnd(window int64) (e *end, waits *rma.Handle, answers *rma.H
 	if answers, err = e.open(1); err != nil {
 		return nil, nil, nil, err
 	}
-	// It goes on before the connection is closed, which waits for the server.
+	// The access goes on before the connection is closed, which waits for the server.
 	s.ends = append(s.ends, func() error {
 		_, err := s.b.do(order{Do: doRelease, Service: a.Service})
 		return err
@@ -53,7 +53,7 @@ func (s *stand) heldEnd(window int64) (e *end, waits *rma.Handle, answers *rma.H
 	return e, waits, answers, err
 }
 
-// noAnswer reads a region that the server does not get the octets of.
+// noAnswer reads a region whose octets the server does not get.
 func (s *stand) noAnswer() error {
 	e, waits, _, err := s.heldEnd(ample)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *stand) fullWindow() error {
 	return err
 }
 
-// worst does an operation twice for each pair, and returns the longest time in parts of timer.
+// worst does an operation twice for each pair, and returns the longest time relative to timer.
 func (b *bench) worst(t *timed) (float64, error) {
 	var all []time.Duration
 	for range 2 * b.opts.Pairs {

@@ -13,11 +13,11 @@ import (
 	"testing/synctest"
 )
 
-// A child process measures in virtual time what would else depend on how precise timers are, and how fast the
-// processors: in it all that is computed takes no time, and all that waits takes exactly as long as it should. Package
-// synctest has virtual time for tests alone, so that process is a test of one function.
+// A child process measures in virtual time what would otherwise depend on the precision of timers and the speed of the
+// processors: in it computations take no time, and waits take exactly as long as they should. Package
+// synctest has virtual time only for tests, so that process is a test of one function.
 
-// serveFlows is that process. It does not return.
+// serveFlows runs that process. It does not return.
 func serveFlows(o *options, stdout io.Writer) {
 	all := func(string, string) (bool, error) { return true, nil }
 	testing.Main(all, []testing.InternalTest{{Name: "virtual time", F: func(t *testing.T) {

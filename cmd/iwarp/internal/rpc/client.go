@@ -22,7 +22,7 @@ type Client struct {
 	recvs []iwarp.RecvWR // one for each slot
 	sends []iwarp.SendWR // to post next
 	again []iwarp.RecvWR // likewise
-	heads []byte         // of PutInside: what its Sends begin with
+	heads []byte         // of PutInside: the beginning of its Sends
 	mem   []byte         // of the receives
 	wcs   [batch]iwarp.WC
 }
@@ -31,7 +31,7 @@ type Client struct {
 type slot struct {
 	mr   *iwarp.MR
 	mem  []byte
-	stag stag.STag // of the operation that is under way
+	stag stag.STag // of the outstanding operation
 	key  uint8
 	head [requestLen]byte
 	wr   [2]iwarp.SendWR
@@ -39,7 +39,7 @@ type slot struct {
 	inside [][]iwarp.SGE // of PutInside: requests with their octets
 }
 
-// NewClient makes a client whose QP is to be made from Config.
+// NewClient makes a client. The caller makes its QP from Config.
 func NewClient(r *iwarp.RNIC, pd *iwarp.PD, shape Shape, source func(n int) []byte) (*Client, error) {
 	c := &Client{shape: shape, slots: make([]slot, shape.Depth), rand: rand.New(rand.NewPCG(1, 2))}
 	var err error
@@ -71,8 +71,8 @@ func NewClient(r *iwarp.RNIC, pd *iwarp.PD, shape Shape, source func(n int) []by
 	return c, nil
 }
 
-// variants is how many requests of PutInside a slot has. They are made in advance and do not change: so it does not matter
-// that a Send may be done later than its response has come.
+// variants returns how many requests of PutInside a slot has. They are made in advance and do not change, so it does not matter
+// that a Send may complete after its response has come.
 func (c *Client) variants() int { return min(max(8192/c.shape.Depth, 1), c.shape.places()) }
 
 // inside makes the requests of PutInside of a slot.
@@ -85,10 +85,10 @@ func (c *Client) inside(slot int, heads, data *iwarp.MR) (all [][]iwarp.SGE) {
 	return all
 }
 
-// place is where an operation works.
+// place returns the offset at which an operation works.
 func (c *Client) place() uint64 { return uint64(c.rand.IntN(c.shape.places()) * c.shape.Size) }
 
-// Config is what the QP is to be made from, besides how it is connected.
+// Config returns the configuration of the QP, except for how it is connected.
 func (c *Client) Config(pd *iwarp.PD) *iwarp.QPConfig {
 	d := c.shape.Depth
 	return &iwarp.QPConfig{
@@ -120,7 +120,7 @@ func (c *Client) setup(pd *iwarp.PD, qp *iwarp.QP) (err error) {
 	return qp.PostRecv(c.recvs...)
 }
 
-// Run keeps as many operations under way as there may be, until n are done.
+// Run keeps as many operations outstanding as the Shape allows, until n are done.
 func (c *Client) Run(n int) error {
 	begun := min(n, len(c.slots))
 	for i := range begun {
@@ -191,7 +191,7 @@ func (c *Client) post() error {
 	return nil
 }
 
-// ended takes a response, and tells which slot is free.
+// ended takes a response, and returns the slot that is free.
 func (c *Client) ended(wc *iwarp.WC) (int, error) {
 	if err := wc.Err(); err != nil {
 		return 0, err

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// connected are both ends of a connection over a pipe, until the end of the test.
+// connected returns both ends of a connection over a pipe, until the end of the test.
 func connected(t *testing.T, shape Shape) (*Client, *Server) {
 	t.Helper()
 	r, err := iwarp.Open(nil)

@@ -20,15 +20,15 @@ type Server struct {
 	recvs []iwarp.RecvWR // by ID
 	msgs  []byte         // of the receives
 	asked []request      // by slot
-	from  []iwarp.SGE    // likewise: where its octets are
+	from  []iwarp.SGE    // likewise: the octets of the response
 	tails []byte         // likewise: the responses
 	again []iwarp.RecvWR // to post next
 	sends []iwarp.SendWR
 	wcs   [batch]iwarp.WC
 }
 
-// NewServer makes a server whose QP is to be made from Config. mem has Region octets, of which no other server of the
-// RNIC changes any.
+// NewServer makes a server. The caller makes its QP from Config. mem has Region octets, and no other server of the
+// RNIC changes any of them.
 func NewServer(r *iwarp.RNIC, pd *iwarp.PD, shape Shape, mem []byte) (*Server, error) {
 	s := &Server{shape: shape, mem: mem}
 	d := shape.Depth
@@ -36,7 +36,7 @@ func NewServer(r *iwarp.RNIC, pd *iwarp.PD, shape Shape, mem []byte) (*Server, e
 	if s.cq, err = r.CreateCQ(8*d + 16); err != nil {
 		return nil, err
 	}
-	var access stag.Access // what is never written to is not copied before it is sent
+	var access stag.Access // memory that is never written to is not copied before it is sent
 	if shape.Kind == Put {
 		access = stag.LocalWrite
 	}
@@ -57,7 +57,7 @@ func NewServer(r *iwarp.RNIC, pd *iwarp.PD, shape Shape, mem []byte) (*Server, e
 	return s, nil
 }
 
-// Config is what the QP is to be made from.
+// Config returns the configuration of the QP.
 func (s *Server) Config(pd *iwarp.PD) *iwarp.QPConfig {
 	d := s.shape.Depth
 	return &iwarp.QPConfig{

@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// A cgroup is one that was made for a server, as its directory; empty: there is none.
+// A cgroup is the directory of a cgroup that was made for a server; empty: there is none.
 type cgroup string
 
 // memoryLimits are the files with the limit, of both versions of the controller.
 var memoryLimits = []string{"memory.max", "memory.limit_in_bytes"}
 
-// newCgroup makes one, if the options ask for it.
+// newCgroup makes a cgroup, if the options request it.
 func (o *options) newCgroup() (cgroup, error) {
 	if o.cgroup == "" {
 		return "", nil
@@ -45,7 +45,7 @@ func overwrite(file string, n int) error {
 	return errors.Join(err, f.Close())
 }
 
-// flags are those of the node that belongs in it.
+// flags returns the flags of the node that belongs in the cgroup.
 func (g cgroup) flags() []string {
 	if g == "" {
 		return nil
@@ -56,9 +56,9 @@ func (g cgroup) flags() []string {
 // enter moves this process into a cgroup.
 func enter(dir string) error { return overwrite(filepath.Join(dir, "cgroup.procs"), os.Getpid()) }
 
-// remove removes it, when its process has ended.
+// remove removes the cgroup after its process has ended.
 func (g cgroup) remove() {
 	if g != "" {
-		_ = os.Remove(string(g)) // if it cannot be removed, an empty one is left
+		_ = os.Remove(string(g)) // if this fails, an empty cgroup is left
 	}
 }

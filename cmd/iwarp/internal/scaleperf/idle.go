@@ -12,9 +12,9 @@ import (
 // Bounds of a set of connections.
 const (
 	maxQPs     = 1 << 20
-	perAddr    = 10000 // connections of one address, below the ports that it has for another one
-	spareFiles = 256   // descriptors beside those of the connections: one in set-up has two for a moment
-	window     = 64    // set-ups that are under way at a time
+	perAddr    = 10000 // connections of one address, fewer than its ports for another address
+	spareFiles = 256   // descriptors besides those of the connections: a connection in set-up has two for a moment
+	window     = 64    // set-ups that are in progress at a time
 	warmUp     = 512   // connections before any is counted. With more set-ups at a time they fill all pools
 	blocks     = 10    // in which the others are set up
 )
@@ -25,7 +25,7 @@ const (
 	mostP99    = 1.2
 )
 
-// idle measures each number.
+// idle measures each number of connections.
 func (b *bench) idle() error {
 	for i, n := range b.opts.qps {
 		if err := b.many(n, i == len(b.opts.qps)-1); err != nil {
@@ -35,16 +35,16 @@ func (b *bench) idle() error {
 	return nil
 }
 
-// A set is the connections of one kind, in two processes.
+// A set holds the connections of one kind, in two processes.
 type set struct {
 	client, server *node
 	addrs          []string
 	before, after  [2]*memory
-	rates          []float64  // of blocks, in a second
-	alone, beside  []*latency // of the busy one, before the others are there and beside them
+	rates          []float64  // of blocks, per second
+	alone, beside  []*latency // of the busy connection, before the others exist and beside them
 }
 
-// possible is the number of connections, or how many of them there can be.
+// possible returns n, or the number of connections that are possible if that is less.
 func (b *bench) possible(n int) int {
 	need := uint64(n + warmUp + spareFiles)
 	have := b.files(need)
@@ -56,7 +56,7 @@ func (b *bench) possible(n int) int {
 	return most
 }
 
-// errNone is the error of a measurement without a connection.
+// errNone returns the error of a measurement without a connection.
 func errNone() error { return fmt.Errorf("not even one is possible: %s", peer.FilesBound()) }
 
 // many measures n connections of each kind.
@@ -89,7 +89,7 @@ func (b *bench) many(n int, last bool) (err error) {
 	return errors.Join(b.scrapes(n, all[0]), b.stop())
 }
 
-// sets are queue pairs, and connections of TCP.
+// sets are the set of queue pairs and the set of TCP connections.
 type sets [2]*set
 
 func (all sets) each(f func(*set) error) error {
@@ -112,7 +112,7 @@ func (all sets) grow(n int) error {
 	return nil
 }
 
-// heapProfiles writes them, if that is the last number and the options ask for it.
+// heapProfiles writes heap profiles, if last is set and the options request them.
 func (b *bench) heapProfiles(c *set, last bool) error {
 	if !last || b.opts.heap == "" {
 		return nil
@@ -122,7 +122,7 @@ func (b *bench) heapProfiles(c *set, last bool) error {
 	return errors.Join(cerr, serr)
 }
 
-// settle waits until initiators have done what they do some time after the set-up, where that counts.
+// settle waits until initiators have done their work some time after the set-up, if that matters.
 func (b *bench) settle(n int) error {
 	const counts, settled = 256, 1500 * time.Millisecond
 	if n < counts {
@@ -171,7 +171,7 @@ func (c *set) warms() error {
 	return err
 }
 
-// grows sets up n more.
+// grows sets up n more connections.
 func (c *set) grows(n, atATime int) error {
 	if n == 0 {
 		return nil
@@ -192,7 +192,7 @@ func (c *set) memories() (m [2]*memory, err error) {
 	return m, nil
 }
 
-// talk has messages exchanged on the busy connections, in turn.
+// talk makes the busy connections exchange messages, in turn.
 func (b *bench) talk(all sets, into func(*set) *[]*latency) error {
 	for i := range b.opts.Pairs + 1 {
 		for _, c := range all {
@@ -200,7 +200,7 @@ func (b *bench) talk(all sets, into func(*set) *[]*latency) error {
 			if err != nil {
 				return err
 			}
-			if l := into(c); i > 0 { // the first ones warm up
+			if l := into(c); i > 0 { // the first run warms up
 				*l = append(*l, r.Talk)
 			}
 		}
@@ -208,7 +208,7 @@ func (b *bench) talk(all sets, into func(*set) *[]*latency) error {
 	return nil
 }
 
-// kibOf is what each of n connections takes in the process where that is more, in KiB.
+// kibOf returns what each of n connections takes, in KiB, in the process in which that is more.
 func (c *set) kibOf(n int, value func(*memory) float64) (most float64) {
 	for i, m := range c.after {
 		most = max(most, (value(m)-value(c.before[i]))/kib/float64(n))
@@ -224,7 +224,7 @@ func median(l []*latency, value func(*latency) time.Duration) float64 {
 	return stats.Median(all)
 }
 
-// against is the median of the ratios of pairs.
+// against returns the median of the ratios of pairs.
 func against(l, base []*latency, value func(*latency) time.Duration) float64 {
 	var all []float64
 	for i, t := range l {
@@ -242,7 +242,7 @@ func rssOf(m *memory) float64       { return m.RSS }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// report holds what was measured with n connections against the marks.
+// report compares the results with n connections with the marks.
 func (b *bench) report(n int, q, t *set) {
 	name := fmt.Sprintf("%d queue pairs: ", n)
 	b.Marks.Most(name+"heap and stacks of one", q.kibOf(n, heapOf), mostMemory, " KiB")

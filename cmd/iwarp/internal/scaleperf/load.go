@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A loadOrder asks for N connections, which write for that time to the peer.
+// A loadOrder requests N connections, which write to the peer for that time.
 type loadOrder struct {
 	Addrs []string      `json:"addrs"`
 	N     int           `json:"n"`
@@ -20,7 +20,7 @@ type loadOrder struct {
 	For   time.Duration `json:"for"`
 }
 
-// A tally is what has become of connections. That of a server has Limited, that of a client Writes.
+// A tally counts the results of connections. A server counts Limited, a client counts Writes.
 type tally struct {
 	Accepted int    `json:"accepted"`
 	Limited  int    `json:"limited"` // refused with ErrLimit
@@ -43,7 +43,7 @@ func (t *tally) add(err error) {
 	t.Error = err.Error()
 }
 
-// do does what only queue pairs can.
+// do carries out the orders that only queue pairs can.
 func (q *qps) do(ctx context.Context, o *order) (r reply, err error) {
 	switch {
 	case o.Write != nil:
@@ -69,7 +69,7 @@ func (q *qps) do(ctx context.Context, o *order) (r reply, err error) {
 	return r, err
 }
 
-// takesLoad takes a connection of the load, and gives it memory of its own as long as it lives.
+// takesLoad takes a connection of the load, and gives it memory of its own for its lifetime.
 func (q *qps) takesLoad(cr *iwarp.ConnRequest) error {
 	mr, err := q.pd.RegisterMR(make([]byte, q.block), stag.LocalWrite|stag.RemoteWrite, nil)
 	if err != nil {
@@ -95,7 +95,7 @@ func (q *qps) loads(ctx context.Context, o *loadOrder) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer mr.Close() //nolint:errcheck // nothing is under way any more
+	defer mr.Close() //nolint:errcheck // nothing is outstanding any more
 	t := new(tally)
 	co := &cm.Options{RNIC: q.rnic, QP: &iwarp.QPConfig{PD: q.pd, PrivateData: []byte{sayLoad}}, InFlight: window, PerHost: -1}
 	for _, r := range cm.DialMany(ctx, targets(o.Addrs, o.N), co) {
@@ -107,7 +107,7 @@ func (q *qps) loads(ctx context.Context, o *loadOrder) (*tally, error) {
 	return t, q.presses(ctx, o, mr, t)
 }
 
-// presses writes to all peers in turn, as many at a time as the window.
+// presses writes to all peers in turn, with as many Writes outstanding as the window.
 func (q *qps) presses(ctx context.Context, o *loadOrder, mr *iwarp.MR, t *tally) error {
 	ctx, cancel := context.WithTimeout(ctx, o.For)
 	defer cancel()
@@ -147,7 +147,7 @@ const (
 	writeDepth = 8
 )
 
-// A writeOrder asks for N Writes to the server at Addr.
+// A writeOrder requests N Writes to the server at Addr.
 type writeOrder struct {
 	Addr string `json:"addr"`
 	N    int    `json:"n"`

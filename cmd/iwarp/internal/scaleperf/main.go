@@ -5,21 +5,21 @@
 //
 // For each number of --qps there are two pairs of processes, a server and a client each. One pair has that many idle queue
 // pairs, the other one as many TCP connections of package net, with a goroutine in Read at both ends of each. An idle queue
-// pair is made with the zero QPConfig, so with default depths and completion queues of its own; one receive is posted. Both pairs of
-// processes run at the same time and take turns: each sets up a block of connections, then the other. One more connection of each, the busy one, exchanges
-// messages of 64 octets, before the others are there and beside them; its goroutines sleep in the kernel (iwarp.WaitBlock).
+// pair is made with the zero QPConfig, so it has default depths and completion queues of its own; one receive is posted. Both pairs of
+// processes run at the same time and set up blocks of connections in turn. One more connection of each, the busy one, exchanges
+// messages of 64 octets, before the others exist and beside them; its goroutines sleep in the kernel (iwarp.WaitBlock).
 //
 // The memory of a connection is the growth of the larger of the two processes, after a garbage collection, divided by the number
-// of connections: once of the heap with the stacks, once of the resident memory. Memory of sockets in the kernel is in neither.
+// of connections: once of the heap with the stacks, once of the resident memory. Neither includes the memory of sockets in the kernel.
 //
-// At last the metrics of both processes are scraped by HTTP, as Prometheus does, --pairs times.
+// Finally the metrics of both processes are scraped by HTTP, as Prometheus does, --pairs times.
 //
 // # Overload
 //
-// A server has a limit of memory, of which the runtime may have nine tenths (as GOMEMLIMIT); with --cgroup the system ends it if it
-// has more, sockets included. Its MaxQP follows from the limit. A client sets up --load connections, for each of which the server
-// registers memory of its own, writes to those that were accepted, and leaves. Before that, and --after later, another client writes
-// 1 MiB blocks with CRCs to this server and to another one, which has no load, in turn.
+// A server has a limit of memory, of which the runtime may use nine tenths (as GOMEMLIMIT); with --cgroup the system ends the server
+// if it uses more than the limit, including sockets. Its MaxQP follows from the limit. A client sets up --load connections, for each of
+// which the server registers memory of its own, writes to those that were accepted, and leaves. Before that, and --after later,
+// another client writes 1 MiB blocks with CRCs to this server and to another server without load, in turn.
 package scaleperf
 
 import (
@@ -48,16 +48,16 @@ type options struct {
 	load   int
 	memory int // MiB
 	after  time.Duration
-	silent time.Duration // how long a peer may be silent; 0: as the library and package net have it
+	silent time.Duration // how long a peer may be silent; 0: the defaults of the library and package net
 	heap   string        // file for heap profiles
 	kind   string        // what a node, as which the command starts itself, connects
-	limit  int           // MiB that it may have
+	limit  int           // MiB that the node may use
 	cgroup string        // the directory of a memory controller; of a node: of its cgroup
 
 	chosen contest.Measurements[*bench]
 }
 
-// measurements are all of them. Their names are what --run chooses by.
+// measurements are all measurements. --run selects them by their names.
 var measurements = contest.Measurements[*bench]{
 	{Name: "idle", Run: (*bench).idle},
 	{Name: "overload", Run: (*bench).overload},
@@ -83,9 +83,9 @@ overload does to a server whose memory is limited. It prints what was measured b
 	}
 	o.Flags(cmd, measurements.Names())
 	fs := cmd.Flags()
-	fs.IntSliceVar(&o.qps, "qps", o.qps, "`NUMBERS` of queue pairs to have, with commas between them")
+	fs.IntSliceVar(&o.qps, "qps", o.qps, "`NUMBERS` of queue pairs to measure, separated by commas")
 	fs.IntVar(&o.load, "load", 10000, "connections of the overload")
-	fs.IntVar(&o.memory, "memory", 512, "`MiB` that the server of the overload may have")
+	fs.IntVar(&o.memory, "memory", 512, "`MiB` that the server of the overload may use")
 	fs.DurationVar(&o.after, "after", time.Minute, "how long after the overload the server is measured again")
 	fs.DurationVar(&o.silent, "peer-timeout", 0, "Config.PeerTimeout of the queue pairs, and the same limit for the connections of TCP; 0: the defaults of the library and of package net")
 	fs.StringVar(&o.cgroup, "cgroup", "", "put the server of the overload into a new cgroup below this `DIRECTORY` of the memory controller, with --memory as its limit")
@@ -128,7 +128,7 @@ type bench struct {
 	group  cgroup // of the server of the overload
 }
 
-// measure does what was chosen.
+// measure takes the selected measurements.
 func (o *options) measure(ctx context.Context, s cli.Streams) (err error) {
 	b := &bench{opts: o, ctx: ctx, stderr: s.Err, files: peer.RaiseFiles}
 	defer func() { err = errors.Join(err, b.stop()) }()

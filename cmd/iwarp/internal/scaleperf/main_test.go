@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	}, "perf", "scale")
 }
 
-// report runs the command, whose marks may be missed, and returns the names of these.
+// report runs the command, whose marks may be missed, and returns the names of its marks.
 func report(t *testing.T, args ...string) (r marks.Report, names []string) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(peertest.Printed(t, Command(), append(args, "--json")...)), &r))
@@ -57,7 +57,7 @@ func TestOverload(t *testing.T) {
 	require.Contains(t, r.Notes[0], "iwarp: limit reached: all 409 QPs")
 }
 
-// TestCgroup: a directory stands for that of the controller.
+// TestCgroup: a directory replaces that of the controller.
 func TestCgroup(t *testing.T) {
 	dir := t.TempDir()
 	o := &options{memory: 100, cgroup: dir}

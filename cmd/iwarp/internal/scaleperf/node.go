@@ -24,19 +24,19 @@ const (
 
 // A network is what a node does with connections of its kind.
 type network interface {
-	// listen listens on so many addresses.
+	// listen listens on as many addresses as the order says.
 	listen(ctx context.Context, o *listenOrder) ([]string, error)
 	// dial sets up idle connections.
 	dial(ctx context.Context, o *dialOrder) error
-	// busy sets the busy connection up.
+	// busy sets up the busy connection.
 	busy(ctx context.Context, addr string) error
-	// exchange sends a message on it, and waits for the answer.
+	// exchange sends a message on the busy connection, and waits for the answer.
 	exchange() error
 }
 
-// An order is what a node is asked for: the field that is set.
+// An order is a request to a node: the field that is set.
 type order struct {
-	Files  uint64        `json:"files,omitempty"` // descriptors that the node needs; beside the others
+	Files  uint64        `json:"files,omitempty"` // descriptors that the node needs; may be set besides another field
 	Listen *listenOrder  `json:"listen,omitempty"`
 	Dial   *dialOrder    `json:"dial,omitempty"`
 	Busy   string        `json:"busy,omitempty"` // the address
@@ -44,7 +44,7 @@ type order struct {
 	Memory bool          `json:"memory,omitempty"`
 	Heap   string        `json:"heap,omitempty"` // the file for a profile
 
-	Write *writeOrder `json:"write,omitempty"` // these are for kindQP alone
+	Write *writeOrder `json:"write,omitempty"` // these are only for kindQP
 	Load  *loadOrder  `json:"load,omitempty"`
 	Leave bool        `json:"leave,omitempty"`
 	Tally bool        `json:"tally,omitempty"`
@@ -58,11 +58,11 @@ type listenOrder struct {
 	Block int `json:"block,omitempty"`
 }
 
-// A dialOrder asks for N connections, with the addresses in turn.
+// A dialOrder requests N connections, with the addresses in turn.
 type dialOrder struct {
 	Addrs  []string `json:"addrs"`
 	N      int      `json:"n"`
-	Window int      `json:"window"` // how many set-ups are under way at a time
+	Window int      `json:"window"` // how many set-ups are in progress at a time
 }
 
 // A reply is the result of an order.
@@ -75,7 +75,7 @@ type reply struct {
 	Tally   *tally        `json:"tally,omitempty"`
 }
 
-// A latency is that of the exchanges of one run.
+// A latency is the latency of the exchanges of one run.
 type latency struct {
 	Exchanges int           `json:"exchanges"`
 	P50       time.Duration `json:"p50"`
@@ -83,9 +83,9 @@ type latency struct {
 	P999      time.Duration `json:"p999"`
 }
 
-// A memory is what a process has, in octets.
+// A memory is the memory of a process, in octets.
 type memory struct {
-	Heap float64 `json:"heap"` // that is alive, and stacks
+	Heap float64 `json:"heap"` // live heap, and stacks
 	RSS  float64 `json:"rss"`
 	Peak float64 `json:"peak"` // of what was resident
 }
@@ -93,7 +93,7 @@ type memory struct {
 func readMemory() *memory {
 	peak := peer.ResidentMemory().Peak
 	peer.KeptMemory()
-	m := peer.KeptMemory() // what pools hold goes by the second one
+	m := peer.KeptMemory() // the second collection frees what pools hold
 	var r runtime.MemStats
 	runtime.ReadMemStats(&r)
 	return &memory{Heap: float64(r.HeapAlloc + r.StackInuse), RSS: float64(m.RSS), Peak: float64(peak)}
@@ -102,14 +102,14 @@ func readMemory() *memory {
 // A server is the process of a node.
 type server struct {
 	network network
-	qps     *qps // the network, if it is that
+	qps     *qps // the network, if it consists of queue pairs
 	times   []time.Duration
 }
 
 // runtimePart is the part of the memory of a node that the runtime is told to use.
 const runtimePart = 0.9
 
-// serve is a node until stdin ends.
+// serve runs a node until stdin ends.
 func serve(ctx context.Context, o *options, stdin io.Reader, stdout io.Writer) error {
 	if o.limit > 0 {
 		debug.SetMemoryLimit(int64(float64(o.limit) * mib * runtimePart))
@@ -187,7 +187,7 @@ func writeHeap(file string) error {
 	return errors.Join(pprof.Lookup("heap").WriteTo(f, 0), f.Close())
 }
 
-// A node is such a process, as the command sees it.
+// A node is the command's handle of a node process.
 type node struct{ remote peer.Remote }
 
 // start starts a node.
@@ -203,7 +203,7 @@ func (n *node) do(o order) (r reply, err error) {
 	return r, err
 }
 
-// stop ends all nodes, and removes the cgroup of one.
+// stop ends all nodes, and removes the cgroup of the server.
 func (b *bench) stop() (err error) {
 	for _, n := range b.nodes {
 		err = errors.Join(err, n.remote.Close())

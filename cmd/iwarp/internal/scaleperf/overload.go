@@ -12,12 +12,12 @@ import (
 const (
 	leastMemory = 64 // MiB
 	loadBlock   = 64 * kib
-	qpMemory    = 16 * kib // a queue pair takes, with all that belongs to it
-	loadSpans   = 50       // of --time, for which the load writes
-	leastBack   = 0.95     // of the throughput before
+	qpMemory    = 16 * kib // of a queue pair, with all that belongs to it
+	loadSpans   = 50       // how many times --time the load writes
+	leastBack   = 0.95     // part of the earlier throughput
 )
 
-// room is how many queue pairs of the load fit into half of the memory. The other half is for what is in set-up, and for
+// room returns how many queue pairs of the load fit into half of the memory. The other half is for connections in set-up, and for
 // garbage.
 func (o *options) room() int { return o.memory * mib / 2 / (loadBlock + qpMemory) }
 
@@ -71,9 +71,9 @@ func (b *bench) overload() error {
 	return b.stop()
 }
 
-// loaded puts the load on a server, takes it away, and holds what has become of it against the marks.
+// loaded applies the load to a server, ends it, and compares the results with the marks.
 func (b *bench) loaded(s *node, addrs []string, n int) error {
-	if _, err := s.do(order{Tally: true}); err != nil { // what was before does not count
+	if _, err := s.do(order{Tally: true}); err != nil { // earlier connections do not count
 		return err
 	}
 	client, err := b.start(kindQP, 0)
@@ -110,7 +110,7 @@ func (b *bench) loaded(s *node, addrs []string, n int) error {
 	return nil
 }
 
-// throughput is that of a server against that of another one.
+// throughput returns the ratio of the throughput of a server to that of another server.
 func (b *bench) throughput(writer *node, addr, other string) (float64, error) {
 	to := func(name, addr string) *contest.Contender {
 		return &contest.Contender{Name: name, Size: writeLen, Run: func(n int) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// What else than a connection of TCP a queue pair may be for, as its private data say.
+// Purposes of a queue pair that a TCP connection does not have, as its private data say.
 const (
 	sayWrite = 'w' // blocks that are written
 	sayLoad  = 'l' // a part of the load
@@ -27,8 +27,8 @@ type qps struct {
 	set    *exporter.Set // with it
 	pd     *iwarp.PD
 	silent time.Duration   // Config.PeerTimeout
-	idle   *iwarp.QPConfig // of those that wait for a message
-	sink   *iwarp.MR       // what is written to
+	idle   *iwarp.QPConfig // of queue pairs that wait for a message
+	sink   *iwarp.MR       // the memory that is written to
 	block  int             // octets for each connection of the load
 	talker *talker
 
@@ -38,7 +38,7 @@ type qps struct {
 	writers map[string]*writer
 }
 
-// open opens the RNIC, for at most so many queue pairs.
+// open opens the RNIC, for at most maxQP queue pairs.
 func (q *qps) open(maxQP int) (err error) {
 	if q.rnic != nil {
 		return nil
@@ -65,7 +65,7 @@ func (q *qps) close() {
 	}
 }
 
-// maxHalfOpen bounds what connections in set-up hold that are refused in the end.
+// maxHalfOpen bounds the resources of connections in set-up that are finally refused.
 const maxHalfOpen = 4 * window
 
 func (q *qps) listen(ctx context.Context, o *listenOrder) (addrs []string, err error) {
@@ -87,7 +87,7 @@ func (q *qps) listen(ctx context.Context, o *listenOrder) (addrs []string, err e
 	return addrs, nil
 }
 
-// serve is the server's end of a connection.
+// serve serves a connection.
 func (q *qps) serve(cr *iwarp.ConnRequest) {
 	private := cr.PrivateData()
 	if len(private) != 1 {
@@ -128,7 +128,7 @@ func (q *qps) dial(ctx context.Context, o *dialOrder) error {
 	return nil
 }
 
-// targets are n, with the addresses in turn.
+// targets returns n targets, with the addresses in turn.
 func targets(addrs []string, n int) iter.Seq[cm.Target] {
 	return func(yield func(cm.Target) bool) {
 		for i := range n {
@@ -139,7 +139,7 @@ func targets(addrs []string, n int) iter.Seq[cm.Target] {
 	}
 }
 
-// A talker is an end of the busy connection.
+// A talker is one end of the busy connection.
 type talker struct {
 	cq   *iwarp.CQ
 	qp   *iwarp.QP
@@ -148,7 +148,7 @@ type talker struct {
 	wcs  [1]iwarp.WC
 }
 
-// talkDepth is the depth of its send queue: work requests without a completion leave it in groups.
+// talkDepth is the depth of a talker's send queue: work requests without a completion leave it in groups.
 const talkDepth = 64
 
 func (q *qps) newTalker() (t *talker, err error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
-// scrapeMark is how long a scrape may take, in seconds, for each scraped queue pairs or a part of them.
+// scrapeMark is how long a scrape may take, in seconds, for every scraped queue pairs, or for fewer.
 const (
 	scrapeMark = 1
 	scraped    = 10000
@@ -25,7 +25,7 @@ func (q *qps) scrape(ctx context.Context) (took time.Duration, err error) {
 	return took, errors.Join(err, x.Close())
 }
 
-// scrapes scrapes both processes of a set, in turn, and holds the slower one against the mark.
+// scrapes scrapes both processes of a set, in turn, and compares the slower one with the mark.
 func (b *bench) scrapes(n int, c *set) error {
 	var medians [2]float64
 	for i, node := range []*node{c.client, c.server} {

@@ -12,10 +12,10 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// messageLen is how long a message of the busy connection is, and what a connection of TCP reads into.
+// messageLen is the length of a message of the busy connection, and of the buffer into which a TCP connection reads.
 const messageLen = 64
 
-// What a connection of TCP is for, as its first message says. It is as long as the Request of an enhanced set-up, and the
+// The purpose of a TCP connection, as its first message says. The message is as long as the Request of an enhanced set-up, and the
 // answer is as long as the Reply.
 const (
 	greetingLen = 24
@@ -23,9 +23,9 @@ const (
 	sayBusy     = 'b'
 )
 
-// sockets are plain connections of TCP.
+// sockets are plain TCP connections.
 type sockets struct {
-	silent time.Duration // how long a peer may be silent; 0: as package net has it
+	silent time.Duration // how long a peer may be silent; 0: the default of package net
 
 	mu     sync.Mutex
 	held   []net.Conn
@@ -55,7 +55,7 @@ func (s *sockets) listen(_ context.Context, o *listenOrder) (addrs []string, err
 	return addrs, nil
 }
 
-// serve is the server's end of a connection: it answers all messages.
+// serve serves a connection: it answers all messages.
 func (s *sockets) serve(c net.Conn) {
 	var greeting [greetingLen]byte
 	if _, err := io.ReadFull(c, greeting[:]); err != nil {
@@ -124,7 +124,7 @@ func (s *sockets) dial(_ context.Context, o *dialOrder) error {
 				s.mu.Unlock()
 				go reads(c)
 			}
-			for range next { // as many are left
+			for range next { // drain the rest
 			}
 		})
 	}
@@ -150,5 +150,5 @@ func (s *sockets) exchange() error {
 	return err
 }
 
-// loopback is one of the addresses of this machine.
+// loopback returns one of the addresses of this machine.
 func loopback(i int) string { return fmt.Sprintf("127.0.0.%d", i+1) }

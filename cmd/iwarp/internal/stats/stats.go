@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Times calls op for 0 up to n-1, and appends how long each call took in nanoseconds, up to the first that fails.
+// Times calls op for 0 up to n-1, and appends the nanoseconds that each call took, up to the first call that fails.
 func Times(n int, times []int64, op func(i int) error) ([]int64, error) {
 	last := time.Now()
 	for i := range n {
@@ -21,7 +21,7 @@ func Times(n int, times []int64, op func(i int) error) ([]int64, error) {
 	return times, nil
 }
 
-// Median returns the middle of xs, or what is between the two in the middle; 0 if there are none. It
+// Median returns the median of xs, or 0 if xs is empty. It
 // sorts xs.
 func Median(xs []float64) float64 {
 	if len(xs) == 0 {
@@ -32,14 +32,14 @@ func Median(xs []float64) float64 {
 	return (xs[(n-1)/2] + xs[n/2]) / 2
 }
 
-// Quantile sorts values, one at least, and returns the least one that so many percent of them, from 0 to 100, do not exceed.
+// Quantile sorts values, which must not be empty, and returns the least one that percent of them, from 0 to 100, do not exceed.
 func Quantile[T cmp.Ordered](values []T, percent int) T {
 	slices.Sort(values)
 	rank := (len(values)*percent + 99) / 100
 	return values[max(rank-1, 0)]
 }
 
-// Jain is the index of fairness of shares: 1 where all have the same, 1/n where one of n has all.
+// Jain returns the index of fairness of shares: 1 if all are equal, 1/n if one of n has everything.
 func Jain(shares []float64) float64 {
 	var sum, squares float64
 	for _, x := range shares {

@@ -39,14 +39,15 @@ func (b *bench) compare(usage func() (peer.Usage, error), all ...*contest.Conten
 	return nil
 }
 
-// What a run may allocate that is not for its operations: the question for the usage, what the runtime makes, and the epoll set
-// that a connection opens when it becomes busy again. Those are about ten objects, and twenty for a set.
+// What a run may allocate besides its operations: for the request for the usage, in the runtime, and for the epoll set
+// that a connection opens when it becomes busy again. These are about ten objects, and twenty for a set.
 const (
 	otherAllocs     = 10
-	otherAllocsPart = 100 // or one for so many operations
+	otherAllocsPart = 100 // or one for each otherAllocsPart operations
 )
 
-// allocatesNothing is the mark that a contender allocates nothing. The run with the fewest objects counts, since the others have more of those.
+// allocatesNothing adds the mark that a contender allocates nothing. The run with the fewest objects counts, since the others have more
+// of the allocations above.
 func (b *bench) allocatesNothing(c *contest.Contender, where string) {
 	n := c.Least(contest.Allocs)
 	if ops := float64(c.Samples[0].Ops); n*ops <= max(otherAllocs, ops/otherAllocsPart) {
@@ -65,7 +66,7 @@ func (b *bench) on(f func(*stand) error) error {
 	return errors.Join(err, s.close())
 }
 
-// A stand is what a measurement needs, until close.
+// A stand holds what a measurement needs, until close.
 type stand struct {
 	b    *bench
 	ends contest.Ends
@@ -75,7 +76,7 @@ func (s *stand) close() error { return s.ends.Close() }
 
 func (s *stand) later(f func() error) { s.ends = append(s.ends, f) }
 
-// open opens a service in the server process, and tells where it listens.
+// open opens a service in the server process, and returns where it listens.
 func (s *stand) open(what *service) (addr string, err error) {
 	var a reply
 	if err := s.b.remote.Do(order{Open: what}, &a); err != nil {
@@ -94,7 +95,7 @@ func (s *stand) rnic() (side, error) {
 	return n, err
 }
 
-// near opens a service, and an RNIC to connect to it from.
+// near opens a service, and an RNIC from which to connect to it.
 func (s *stand) near(what *service) (n side, addr string, err error) {
 	if addr, err = s.open(what); err == nil {
 		n, err = s.rnic()
@@ -109,7 +110,7 @@ func (s *stand) dial(n side, addr string, cfg *iwarp.QPConfig) (*iwarp.QP, error
 	return n.rnic.Dial(ctx, "tcp", addr, cfg)
 }
 
-// A side is the objects that all connections of a process share.
+// A side holds the objects that all connections of a process share.
 type side struct {
 	rnic *iwarp.RNIC
 	pd   *iwarp.PD

@@ -9,10 +9,10 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/rpc"
 )
 
-// fileSize is how many octets a server has of which operations take some.
+// fileSize is how many octets a server has; each operation takes some of them.
 const fileSize = 64 * mib
 
-// shape is how package rpc does what a READ does.
+// shape returns the Shape with which package rpc does what a READ does.
 func (v *service) shape() rpc.Shape {
 	return rpc.Shape{Kind: rpc.Get, Size: v.Size, Region: fileSize, Depth: v.Depth, CRC: v.CRC}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// A listening is a service on the verbs.
+// A listening is a service that uses the verbs.
 type listening struct {
 	side
 

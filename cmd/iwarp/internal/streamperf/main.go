@@ -1,9 +1,9 @@
-// Package streamperf is the command "iwarp perf streams": it measures packages rsocket and rpcrdma, and holds them against their
+// Package streamperf is the command "iwarp perf streams": it measures packages rsocket and rpcrdma, and compares them with their
 // marks.
 //
-// This process is the client, and the server is a child of it; they are connected over the loopback. An rsocket is held against
-// RDMA Writes and Sends of the same octets and against plain TCP, and a READ of NFS against the same messages without RPC
-// (package rpc). What is compared takes turns in one run, and the mark is held against the median of the ratios.
+// This process is the client, and the server is a child of it; they are connected over the loopback. An rsocket is compared with
+// RDMA Writes and Sends of the same octets and with plain TCP, and a READ of NFS with the same messages without RPC
+// (package rpc). The contenders take turns in one run, and the median of the ratios is compared with the mark.
 package streamperf
 
 import (
@@ -24,15 +24,15 @@ type options struct {
 	chosen contest.Measurements[*bench]
 }
 
-// measurements are all of them. Their names are what -run chooses by.
+// measurements are all measurements. --run selects them by their names.
 var measurements = contest.Measurements[*bench]{
 	{Name: "stream", Run: (*bench).stream},
 	{Name: "pingpong", Run: (*bench).pingpong},
 	{Name: "read", Run: (*bench).reads},
 }
 
-// How often things are measured in turn, and how long each time. The rate of TCP goes up and down by half from one tenth of a
-// second to the next, as the scheduler places the two processes.
+// How often contenders are measured in turn, and how long each time. The rate of TCP rises and falls by half from one tenth of a
+// second to the next, depending on where the scheduler places the two processes.
 const (
 	pairs = 15
 	span  = 300 * time.Millisecond
@@ -69,7 +69,7 @@ func (o *options) check() (err error) {
 	return err
 }
 
-// measure does what was chosen.
+// measure takes the selected measurements.
 func (o *options) measure(ctx context.Context, s cli.Streams) (err error) {
 	b := &bench{opts: o, ctx: ctx, stderr: s.Err}
 	defer func() { err = errors.Join(err, b.remote.Close()) }()

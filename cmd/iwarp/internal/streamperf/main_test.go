@@ -24,13 +24,13 @@ func TestMain(m *testing.M) {
 	}, "perf")
 }
 
-// run runs the command so briefly that what it measures does not count.
+// run runs the command so briefly that its results have no meaning.
 func run(t *testing.T, names string, args ...string) string {
 	t.Helper()
 	return peertest.Printed(t, Command(), append([]string{"--pairs", "1", "--time", "2ms", "--run", names}, args...)...)
 }
 
-// measured is how many marks each measurement comes to.
+// measured is how many marks each measurement produces.
 var measured = map[string]int{"stream": 3, "pingpong": 2, "read": 4}
 
 // TestEachMark is measured.

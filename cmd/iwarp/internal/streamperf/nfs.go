@@ -14,7 +14,7 @@ import (
 // handleLen is the length of the file handle of READ.
 const handleLen = 32
 
-// acceptCalls answers calls of READ of a file that it has in memory, whatever their file handles are.
+// acceptCalls answers calls of READ with octets of one file in memory, whatever their file handles are.
 func (v *service) acceptCalls(ctx context.Context, n side, cr *iwarp.ConnRequest) error {
 	file := peer.SourceOf(fileSize)
 	c, err := rpcrdma.Accept(ctx, cr, &rpcrdma.Config{RNIC: n.rnic, QP: iwarp.QPConfig{MPA: mpaOf(v.CRC)}})
@@ -38,7 +38,7 @@ func (v *service) acceptCalls(ctx context.Context, n side, cr *iwarp.ConnRequest
 	}
 }
 
-// readArgs are where a READ reads, and how much.
+// readArgs returns the offset and the length of a READ.
 func readArgs(msg []byte) (off, count int, err error) {
 	if len(msg) != readCallLen {
 		return 0, 0, fmt.Errorf("a call of %d octets", len(msg))
@@ -51,7 +51,7 @@ func readArgs(msg []byte) (off, count int, err error) {
 	return int(from), int(n), nil
 }
 
-// appendReadReply appends the reply to READ, as far as its octets: without attributes.
+// appendReadReply appends the reply to READ up to its octets, without attributes.
 func appendReadReply(b []byte, xid, n uint32) []byte {
 	const isReply, accepted, noFlavor, noVerifier, success, ok, noAttributes, notTheEnd = 1, 0, 0, 0, 0, 0, 0, 0
 	return appendWords(b, xid, isReply, accepted, noFlavor, noVerifier, success, ok, noAttributes, n, notTheEnd, n)

@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A reader is a client of RPC over RDMA that calls READ as Linux does: each call enables a region for its octets alone, names
+// A reader is a client of RPC over RDMA that calls READ as Linux does: each call enables a region for only its octets and names
 // it as a Write chunk, and the reply invalidates it.
 type reader struct {
 	qp    *iwarp.QP
@@ -39,8 +39,8 @@ type readSlot struct {
 }
 
 const (
-	inlineLen = 4096 // what both sides take in one message
-	// Lengths of headers with a Write chunk of one segment: as far as the segment, and whole.
+	inlineLen = 4096 // octets that both sides take in one message
+	// Lengths of headers with a Write chunk of one segment: up to the segment, and in full.
 	chunkAt   = 7 * 4
 	headerLen = chunkAt + 16 + 2*4
 )
@@ -99,7 +99,7 @@ func (r *reader) setup(n side, qp *iwarp.QP) (err error) {
 	return qp.PostRecv(r.recvs...)
 }
 
-// run keeps as many calls under way as there may be, until n are answered.
+// run keeps as many calls outstanding as the depth allows, until n are answered.
 func (r *reader) run(n int) error {
 	begun := min(n, len(r.slots))
 	for i := range begun {
@@ -165,7 +165,7 @@ func (r *reader) post() error {
 	return nil
 }
 
-// answered takes a reply, and tells which slot is free.
+// answered takes a reply, and returns the slot that is free.
 func (r *reader) answered(wc *iwarp.WC) (int, error) {
 	if err := wc.Err(); err != nil {
 		return 0, err

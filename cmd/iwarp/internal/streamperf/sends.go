@@ -36,7 +36,7 @@ func newTalker(n side, size int) (t *talker, err error) {
 	return t, nil
 }
 
-// config is what its QP is made of.
+// config returns the configuration of the talker's QP.
 func (t *talker) config(n side, crc bool) *iwarp.QPConfig {
 	return &iwarp.QPConfig{
 		PD: n.pd, SendCQ: t.cq, RecvCQ: t.cq, SendDepth: sendDepth, RecvDepth: 1, MPA: mpaOf(crc),
@@ -65,7 +65,7 @@ func (t *talker) hears() error {
 	return t.qp.PostRecv(t.recv...)
 }
 
-// acceptSends answers each Send by another with the same octets.
+// acceptSends answers each Send by a Send with the same octets.
 func (v *service) acceptSends(ctx context.Context, n side, cr *iwarp.ConnRequest) error {
 	t, err := newTalker(n, v.Size)
 	if err != nil {

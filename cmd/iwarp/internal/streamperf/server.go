@@ -9,10 +9,10 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
-// An order is what the client asks the server process for: to open a service, or else to close one.
+// An order is a request of the client to the server process: to open a service, or to close one.
 type order struct {
 	Open  *service `json:"open,omitempty"`
-	Close int      `json:"close,omitempty"` // its number
+	Close int      `json:"close,omitempty"` // number of the service to close
 }
 
 // A reply is the result of an order.
@@ -32,12 +32,12 @@ const (
 	kindNFS    = "nfs"     // READ by package rpcrdma
 )
 
-// A service is what the server process is asked for.
+// A service describes a service that the server process is to open.
 type service struct {
 	Kind  string `json:"kind"`
 	CRC   bool   `json:"crc,omitempty"`
 	Size  int    `json:"size"`            // octets of an operation
-	Depth int    `json:"depth,omitempty"` // of get and nfs: operations under way
+	Depth int    `json:"depth,omitempty"` // of get and nfs: outstanding operations
 }
 
 // An opened is a service that is open.
@@ -67,7 +67,7 @@ func newService(ctx context.Context, what *service) (opened, error) {
 // A server is the process with the services.
 type server struct{ services []opened } // by number, from 1
 
-// serve is the server process until stdin ends.
+// serve runs the server process until stdin ends.
 func serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	s := &server{services: make([]opened, 1)}
 	defer s.close()

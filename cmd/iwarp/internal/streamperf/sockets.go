@@ -14,10 +14,10 @@ import (
 	"github.com/goiwarp/iwarp/rsocket"
 )
 
-// sockets is a service with streams of octets, whatever they go over.
+// sockets is a service of streams of octets, over any transport.
 type sockets struct {
 	l       net.Listener
-	rnic    *iwarp.RNIC // nil: that is not used
+	rnic    *iwarp.RNIC // nil: no RNIC is used
 	stop    context.CancelFunc
 	serving sync.WaitGroup
 }
@@ -82,7 +82,7 @@ func (s *sockets) close() error {
 	return err
 }
 
-// takePieces reads as many pieces as eight octets before them say, and answers them with one octet.
+// takePieces reads as many pieces as the eight octets before them say, and answers with one octet.
 func takePieces(c net.Conn, buf []byte) error {
 	head := make([]byte, 8)
 	for {
@@ -114,7 +114,7 @@ func echo(c net.Conn, buf []byte) error {
 	}
 }
 
-// A socket is the client of such a service.
+// A socket is the client of a service of streams.
 type socket struct {
 	c    net.Conn
 	head [8]byte

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// leastOfStream is the least part of the rate of RDMA Writes, and of TCP.
+	// leastOfStream is the smallest permitted part of the rate of RDMA Writes, and of TCP.
 	leastOfStream = 0.85
-	// mostOfTurn is the most times the round trip of Sends.
+	// mostOfTurn is how many times the round trip of Sends a round trip may take.
 	mostOfTurn = 1.5
-	// leastOfRead is the least part of the rate of the same messages without RPC.
+	// leastOfRead is the smallest permitted part of the rate of the same messages without RPC.
 	leastOfRead = 0.7
 
 	bothSides = "both sides"
@@ -21,7 +21,7 @@ const (
 	readSize  = mib
 )
 
-// stream holds a stream of pieces of an rsocket against RDMA Writes, and against TCP, which has no CRCs.
+// stream compares a stream of pieces of an rsocket with RDMA Writes, and with TCP, which has no CRCs.
 func (b *bench) stream() error {
 	return b.on(func(s *stand) error {
 		crc := b.opts.CRC
@@ -51,10 +51,10 @@ func (b *bench) stream() error {
 	})
 }
 
-// turnTime is the time of a round trip.
+// turnTime returns the time of a round trip.
 func turnTime(s *contest.Sample) float64 { return s.Elapsed.Seconds() / float64(s.Ops) }
 
-// pingpong holds round trips of an rsocket against those of Sends.
+// pingpong compares round trips of an rsocket with round trips of Sends.
 func (b *bench) pingpong() error {
 	return b.on(func(s *stand) error {
 		sends, err := s.sends("64-octet ping-pong of Sends", &service{Kind: kindSends, CRC: b.opts.CRC, Size: turnSize})
@@ -74,10 +74,10 @@ func (b *bench) pingpong() error {
 	})
 }
 
-// readDepths are how many READs are under way.
+// readDepths are the numbers of outstanding READs.
 var readDepths = []int{1, 4}
 
-// reads holds READs by package rpcrdma against RDMA Writes with a Send.
+// reads compares READs by package rpcrdma with RDMA Writes with a Send.
 func (b *bench) reads() error {
 	for _, depth := range readDepths {
 		if err := b.on(func(s *stand) error { return b.read(s, depth) }); err != nil {
@@ -87,7 +87,7 @@ func (b *bench) reads() error {
 	return nil
 }
 
-// read has so many under way. What the client allocates does not count: an object for each region that it enables.
+// read measures READs with depth outstanding. Allocations of the client do not count: an object for each region that it enables.
 func (b *bench) read(s *stand, depth int) error {
 	gets, err := s.gets(fmt.Sprintf("1 MiB by an RDMA Write and a Send, %d under way", depth),
 		&service{Kind: kindGet, CRC: b.opts.CRC, Size: readSize, Depth: depth})

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// places is how many pieces the memory has that RDMA Writes go to: as much as an rsocket has at first.
+// places is how many pieces the memory for RDMA Writes has: as much as an rsocket has at first.
 const places = 4
 
 // acceptWrites offers memory to RDMA Writes.
@@ -26,7 +26,7 @@ func (v *service) acceptWrites(ctx context.Context, n side, cr *iwarp.ConnReques
 	return err
 }
 
-// A writer writes to such memory.
+// A writer writes to the memory of a service.
 type writer struct {
 	qp   *iwarp.QP
 	to   [places]iwarp.RemoteBuffer

@@ -13,13 +13,13 @@ import (
 type column struct {
 	title string
 	by    monitor.Column
-	width int  // in characters; texts become wider where the screen has room
-	rank  int  // those of the highest are left out first where the screen is narrow
-	text  bool // it stands on the left side
+	width int  // in characters; texts become wider if the screen has room
+	rank  int  // columns of the highest rank are omitted first if the screen is narrow
+	text  bool // it is left-aligned
 	cell  func(r *monitor.Row, rates bool) (string, style)
 }
 
-// columns are all, from left to right.
+// columns are all columns, from left to right.
 var columns = []column{
 	{title: "remote", by: monitor.ByRemote, width: 21, text: true, cell: textCell(func(r *monitor.Row) string { return r.Remote })},
 	{title: "local", by: monitor.ByLocal, width: 21, rank: 9, text: true, cell: textCell(func(r *monitor.Row) string { return r.Local })},
@@ -54,7 +54,7 @@ func depthCell(of func(*monitor.Row) int) func(*monitor.Row, bool) (string, styl
 	return func(r *monitor.Row, _ bool) (string, style) { return depth(of(r)), plain }
 }
 
-// depth is at most four characters.
+// depth returns n in at most four characters.
 func depth(n int) string {
 	if n >= 10_000 {
 		return strconv.Itoa(n/1000) + "k"
@@ -62,7 +62,7 @@ func depth(n int) string {
 	return strconv.Itoa(n)
 }
 
-// path is a path without the type in brackets.
+// path returns a path without the type in brackets.
 func path(r *monitor.Row) string {
 	p, _, _ := strings.Cut(r.Path, " (")
 	return p
@@ -75,7 +75,7 @@ func state(r *monitor.Row, _ bool) (string, style) {
 	return r.State, plain
 }
 
-// shortState is a state of at most five characters.
+// shortState returns a state of at most five characters.
 func shortState(r *monitor.Row, rates bool) (string, style) {
 	t, s := state(r, rates)
 	switch t {
@@ -103,7 +103,7 @@ func retransmits(r *monitor.Row, _ bool) (string, style) {
 
 func waits(r *monitor.Row, _ bool) (string, style) { return growing(r.Waits) }
 
-// growing is a count of what had better not happen.
+// growing returns a count of something that should not happen.
 func growing(c monitor.Count) (string, style) {
 	if c.New > 0 {
 		return count(float64(c.Total)), warning
@@ -111,16 +111,16 @@ func growing(c monitor.Count) (string, style) {
 	return count(float64(c.Total)), plain
 }
 
-// gap is the space in front of each column but the first.
+// gap is the space in front of each column except the first.
 const gap = 1
 
-// widest is how wide a column of texts becomes: an address of IPv6 with its port.
+// widest is how wide a column of texts may become: an IPv6 address with its port.
 const widest = 47
 
-// lengths are those of the longest text of a column that was seen. They do not shrink, so that columns stay in their places.
+// lengths holds the length of the longest text seen in each column. They do not shrink, so that columns stay in their places.
 type lengths map[monitor.Column]int
 
-// see looks at the texts of rows.
+// see updates the lengths with the texts of rows.
 func (l lengths) see(rows []monitor.Row) {
 	for _, c := range columns {
 		if !c.text {
@@ -133,7 +133,7 @@ func (l lengths) see(rows []monitor.Row) {
 	}
 }
 
-// fitting are the columns that a screen of a width has, as wide as they are there. The column of peers is there if there are
+// fitting returns the columns that fit into a width, with their widths there. The column of peers is shown only if there are
 // identities.
 func fitting(width int, seen lengths) []column {
 	shown := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.by == monitor.ByPeer && seen[c.by] == 0 })
@@ -155,7 +155,7 @@ func fitting(width int, seen lengths) []column {
 	return shown
 }
 
-// room is what columns leave of a width.
+// room returns how much of a width columns leave free.
 func room(shown []column, width int) int {
 	for _, c := range shown {
 		width -= c.width + gap
@@ -163,7 +163,7 @@ func room(shown []column, width int) int {
 	return width + gap
 }
 
-// heading is the line above the table. The column that the rows are in the order of has capitals.
+// heading returns the line above the table. The name of the column by which the rows are sorted is in capitals.
 func heading(shown []column, o *monitor.Options) line {
 	titles := make([]string, len(shown))
 	for i, c := range shown {
@@ -180,7 +180,7 @@ func heading(shown []column, o *monitor.Options) line {
 	return text(strong, strings.Join(titles, strings.Repeat(" ", gap)))
 }
 
-// row is the line of a connection.
+// row returns the line of a connection.
 func row(shown []column, r *monitor.Row, rates bool) line {
 	l := make(line, 0, len(shown))
 	for i, c := range shown {

@@ -1,5 +1,5 @@
-// Package top is "iwarp top": a page on the terminal of what the connections of a running process do, which it reads from
-// package monitor there. What the page shows and what keys do is a model without I/O (model.go); Bubble Tea runs it.
+// Package top is "iwarp top": a page on the terminal that shows the activity of a running process's connections, as read from
+// package monitor in that process. What the page shows and what keys do is a model without I/O (model.go); Bubble Tea runs it.
 package top
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/monitor"
 )
 
-// shortest is the interval that a server has something new in.
+// shortest is the shortest interval: a server has something new in each.
 const shortest = 200 * time.Millisecond
 
 // patience is how much longer than an interval an answer may take.
@@ -37,12 +37,12 @@ func Command() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use: "top [ADDRESS]", Short: "show the connections of a running process, live", Args: cli.Args(0, 1),
-		Long: `Shows what the connections of a process do: rates, latencies, errors, and a line for each. ADDRESS is HOST:PORT or a URL:
-that of iwarp perf --metrics, of iwarp serve --http, or of where a program serves monitor.NewHandler. Without one it
+		Long: `Shows the activity of a process's connections: rates, latencies, errors, and a line for each. ADDRESS is HOST:PORT or a URL:
+that of iwarp perf --metrics, of iwarp serve --http, or of a program that serves monitor.NewHandler. The default
 is ` + DefaultAddr + `. The first key to know is ?, which lists the others.
 
-A process that does not listen there yet is waited for, for two seconds. If it ends, the last numbers stay until another
-one answers there. Colours are left out if NO_COLOR is set.`,
+The command waits two seconds for a process that does not listen there yet. If the process ends, the last numbers stay
+until another one answers there. There are no colours if NO_COLOR is set.`,
 		Example: `  iwarp perf --metrics 127.0.0.1:9464 & iwarp top
   iwarp top --once --filter 192.0.2. http://192.0.2.1:8080/iwarp/
   iwarp top --json --count 10 | jq .received_rate`,
@@ -56,7 +56,7 @@ one answers there. Colours are left out if NO_COLOR is set.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.DurationVar(&o.interval, "interval", time.Second, "`TIME` between two looks, over which rates are taken")
+	fs.DurationVar(&o.interval, "interval", time.Second, "`TIME` between two updates, over which rates are taken")
 	fs.BoolVar(&o.once, "once", false, "print the page once, as text, after one interval")
 	fs.BoolVar(&o.json, "json", false, "print JSON, one object on a line for each interval")
 	fs.IntVarP(&o.count, "count", "n", 0, "with --json: end after `N` lines; 0: never")
@@ -65,7 +65,7 @@ one answers there. Colours are left out if NO_COLOR is set.`,
 	return cmd
 }
 
-// orders are the values of --sort.
+// orders returns the values of --sort.
 func orders() string {
 	all := []string{string(monitor.ByRate)}
 	for _, c := range columns {
@@ -74,7 +74,7 @@ func orders() string {
 	return strings.Join(all, ", ")
 }
 
-// check refuses flags that mean nothing.
+// check refuses flags that have no meaning.
 func (o *options) check() error {
 	switch {
 	case o.interval < shortest:
@@ -121,7 +121,7 @@ func (o *options) live(ctx context.Context, from *source, first *monitor.State, 
 	m := newModel(o, first, func() (*monitor.State, error) { return from.fetch(ctx, o.interval+patience) })
 	m.palette = newPalette(os.Getenv("NO_COLOR") == "")
 	p := tea.NewProgram(m, append(more, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())...)
-	defer context.AfterFunc(ctx, p.Quit)() // a program that is killed leaves the goroutine that reads keys behind
+	defer context.AfterFunc(ctx, p.Quit)() // Kill would leave the goroutine that reads keys behind
 	_, err := p.Run()
 	switch {
 	case err != nil:

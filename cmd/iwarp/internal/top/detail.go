@@ -8,14 +8,14 @@ import (
 	"github.com/goiwarp/iwarp/monitor"
 )
 
-// A detail is one connection. After its end it shows what was last.
+// A detail is the page of one connection. After the connection has ended it shows the last state.
 type detail struct {
 	row   *monitor.Row // nil: none is shown
 	rates bool
 	ended bool
 }
 
-// take looks for the connection in two states.
+// take finds the connection in two states.
 func (d *detail) take(before, now *monitor.State) {
 	if d.row == nil {
 		return
@@ -30,7 +30,7 @@ func (d *detail) take(before, now *monitor.State) {
 	d.ended = true
 }
 
-// lines are its page.
+// lines returns the lines of the page.
 func (d *detail) lines() []line {
 	r := d.row
 	name := line{{strong, fmt.Sprintf("QP %d of RNIC %d", r.ID, r.RNIC)}}
@@ -67,7 +67,7 @@ func (d *detail) tcp() []line {
 	}
 }
 
-// kinds is a table by kind of message.
+// kinds returns a table of the kinds of message.
 func (d *detail) kinds() []line {
 	side := func(octets, messages, totalOctets, totalMessages string) string {
 		return right(octets, 11) + right(messages, 7) + right(totalOctets, 8) + right(totalMessages, 7)

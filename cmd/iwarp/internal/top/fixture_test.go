@@ -8,10 +8,10 @@ import (
 	"github.com/goiwarp/iwarp/monitor"
 )
 
-// began is when the processes of the tests began.
+// began is when the processes of the tests started.
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// A scene makes the States of a process that does always the same.
+// A scene makes the States of a process that always does the same.
 type scene struct {
 	pid     int
 	qps     int
@@ -20,7 +20,7 @@ type scene struct {
 	peers   bool
 }
 
-// state is that after some seconds.
+// state returns the State after some seconds.
 func (c *scene) state(seconds int) *monitor.State {
 	up := time.Duration(seconds) * time.Second
 	s := &monitor.State{
@@ -47,7 +47,7 @@ func (c *scene) state(seconds int) *monitor.State {
 	return s
 }
 
-// qp is one of them. The first ones have the most to do.
+// qp returns one of the QPs. The first ones have the most to do.
 func (c *scene) qp(i int, seconds uint64) monitor.QP {
 	q := monitor.QP{
 		ID: uint64(i + 1), Network: "tcp", Local: "192.0.2.1:7471", Remote: fmt.Sprintf("198.51.100.%d:%d", i%250+1, 40000+i), State: "RTS",

@@ -7,15 +7,15 @@ import (
 	"github.com/goiwarp/iwarp/internal/units"
 )
 
-// narrow is a number of package units for a column: without its space, in ASCII.
+// narrow returns a number of package units for a column: without its space, in ASCII.
 func narrow(number string) string { return strings.NewReplacer(" ", "", "µ", "u").Replace(number) }
 
-// octets is at most six characters long, and count five.
+// octets returns at most six characters, and count at most five.
 func octets(n float64) string { return narrow(units.Octets(n)) }
 
 func count(n float64) string { return narrow(units.Count(n)) }
 
-// exact is a number as it is, of at most six characters, and in short from there on.
+// exact returns at most six characters: all digits of a number below 100,000, and an abbreviation of a larger one.
 func exact(n uint64) string {
 	if n >= 100_000 {
 		return count(float64(n))
@@ -23,7 +23,7 @@ func exact(n uint64) string {
 	return whole(n)
 }
 
-// brief is a duration, and a dash for none.
+// brief returns a duration, or a dash if it is 0.
 func brief(d time.Duration) string {
 	if d == 0 {
 		return "-"
@@ -31,5 +31,5 @@ func brief(d time.Duration) string {
 	return narrow(units.Duration(d))
 }
 
-// whole is a number as it is.
+// whole returns all digits of a number.
 func whole[T int | uint64](n T) string { return units.Whole(uint64(max(n, 0))) }

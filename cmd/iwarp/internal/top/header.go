@@ -11,13 +11,13 @@ import (
 	"github.com/goiwarp/iwarp/monitor"
 )
 
-// labelWidth is that of the names of lines.
+// labelWidth is the width of the names of lines.
 const labelWidth = 9
 
-// label is the name of a line of the header.
+// label returns the name of a line of the header.
 func label(name string) span { return span{faint, left(name, labelWidth)} }
 
-// header is what stands above the table, in as many lines as suit a screen of a height.
+// header returns the lines above the table, as many as suit a screen of a height.
 func (m *model) header(width, height int) []line {
 	v := m.view
 	lines := []line{m.title(width)}
@@ -28,7 +28,7 @@ func (m *model) header(width, height int) []line {
 	return append(lines, append(waits, counted(v.Retransmits, "retransmissions of TCP")...))
 }
 
-// title tells which process it is, how much it has, and whether it answers.
+// title returns the line that names the process, what it has, and whether it answers.
 func (m *model) title(width int) line {
 	v := m.view
 	p := fmt.Sprintf("%s, pid %d", v.Process.Program, v.Process.PID)
@@ -53,7 +53,7 @@ func (m *model) title(width int) line {
 	return line{{strong, p}, {plain, up}, {plain, right(has, max(width-len(p)-len(up), len(has)+2))}}
 }
 
-// several is a number of things.
+// several returns a number with the noun of what is counted.
 func several(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -61,7 +61,7 @@ func several(n int, thing string) string {
 	return whole(n) + " " + thing + "s"
 }
 
-// reason is why there was no answer, in short.
+// reason returns in short why there was no answer.
 func reason(err error) string {
 	var number syscall.Errno
 	switch {
@@ -73,7 +73,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// traffic is one direction.
+// traffic returns the line of one direction.
 func (m *model) traffic(name string, r monitor.Rate, total counters.Traffic) line {
 	octets, messages := "-", "-"
 	if m.hasRates() {
@@ -88,7 +88,7 @@ func (m *model) traffic(name string, r monitor.Rate, total counters.Traffic) lin
 	}
 }
 
-// latencies are p50 and p99 of each operation, as many as go into some lines.
+// latencies returns p50 and p99 of each operation, in no more lines than most.
 func latencies(v *monitor.View, width, most int) []line {
 	if len(v.Latencies) == 0 {
 		return []line{{label("latency"), {plain, unmeasured}}}
@@ -110,10 +110,10 @@ func latencies(v *monitor.View, width, most int) []line {
 	return lines
 }
 
-// unmeasured is what stands in the place of latencies.
+// unmeasured is shown instead of latencies.
 const unmeasured = "not measured: a program turns it on by iwarp.Config.Latency"
 
-// faults are what has gone wrong, in some lines at most.
+// faults returns what has gone wrong, in no more lines than most.
 func faults(v *monitor.View, most int) []line {
 	if len(v.Errors) == 0 {
 		return []line{{label("errors"), {plain, "none"}}}
@@ -141,7 +141,7 @@ func faults(v *monitor.View, most int) []line {
 	return append(lines, append(line{label("")}, counted(all, "of "+several(len(hidden), "more kind")+": e shows them")...))
 }
 
-// counted is a count of what had better not happen, and of what: in columns, so that numbers that grow move nothing.
+// counted returns a count of something that should not happen, and its name: in columns, so that growing numbers move nothing.
 func counted(c monitor.Count, name string) []span {
 	recent := span{plain, right("", 7)}
 	if c.New > 0 {

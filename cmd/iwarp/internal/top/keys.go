@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/monitor"
 )
 
-// key does what a key says.
+// key handles a key.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
 	case "ctrl+c":
@@ -44,7 +44,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// moveKey moves if a key says so.
+// moveKey handles the keys that move.
 func (m *model) moveKey(name string) {
 	switch name {
 	case "up", "k":
@@ -62,7 +62,7 @@ func (m *model) moveKey(name string) {
 	}
 }
 
-// tableKey does what a key says about the table.
+// tableKey handles the keys of the table.
 func (m *model) tableKey(name string) {
 	switch name {
 	case "s", ">":
@@ -102,7 +102,7 @@ func (m *model) edit(k tea.KeyPressMsg) {
 	}
 }
 
-// open shows another page, or the table if that page is there.
+// open shows another page, or the table if that page is shown already.
 func (m *model) open(p page) {
 	if m.page == p {
 		p = tablePage
@@ -125,7 +125,7 @@ func (m *model) turn(by int) {
 	m.move(by)
 }
 
-// sort takes the next column that is shown, or the one before. In front of all stands the sum of both directions.
+// sort sorts by the next column that is shown, or by the previous one. The sum of both directions comes before all columns.
 func (m *model) sort(by int) {
 	orders := []monitor.Column{monitor.ByRate}
 	for _, c := range fitting(m.width, m.seen) {

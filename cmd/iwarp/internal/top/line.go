@@ -6,22 +6,22 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// A style says what a text is. Only what is wrong has a colour.
+// A style is the style of a text. Only faults have a colour.
 type style uint8
 
 const (
 	plain style = iota
 	strong
 	faint
-	chosen  // the row that the keys apply to
+	chosen  // the row to which the keys apply
 	warning // what may become an error
 	failed
 )
 
-// A palette has the look of each style.
+// A palette maps each style to its look.
 type palette map[style]lipgloss.Style
 
-// newPalette makes the look of a terminal with colours, or without.
+// newPalette returns the palette of a terminal with or without colours.
 func newPalette(colours bool) palette {
 	base := lipgloss.NewStyle()
 	p := palette{strong: base.Bold(true), faint: base.Faint(true), chosen: base.Reverse(true), warning: base.Bold(true), failed: base.Bold(true)}
@@ -51,7 +51,7 @@ type line []span
 // text makes a line in one style.
 func text(s style, t string) line { return line{{s, t}} }
 
-// plain is the line without styles, as long as it is.
+// plain returns the line without styles, in full length.
 func (l line) plain() string {
 	var b strings.Builder
 	for _, s := range l {
@@ -60,7 +60,7 @@ func (l line) plain() string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// render is the line of at most width columns, for a terminal. Two dots stand at the end of one that is longer.
+// render returns the line for a terminal, in at most width columns. A longer line is cut and ends with two dots.
 func (l line) render(p palette, width int) string {
 	var b strings.Builder
 	long := l.len() > width
@@ -88,7 +88,7 @@ func (l line) len() (n int) {
 	return n
 }
 
-// clean replaces all but the printable characters of ASCII, so that a text from a peer or a server cannot command the
+// clean replaces everything except printable ASCII, so that a text from a peer or a server cannot control the
 // terminal, and each character has the width of one column.
 func clean(t string) string {
 	return strings.Map(func(r rune) rune {
@@ -99,7 +99,7 @@ func clean(t string) string {
 	}, t)
 }
 
-// left is a clean text that is filled up to a width. One that is too long loses its middle: both ends of an address matter.
+// left returns a clean text, padded to a width. A text that is too long loses its middle: both ends of an address matter.
 func left(t string, width int) string {
 	t = clean(t)
 	if n := len(t); n > width {
@@ -112,7 +112,7 @@ func left(t string, width int) string {
 	return t + strings.Repeat(" ", width-len(t))
 }
 
-// right is a clean text behind so many spaces that it ends at a width.
+// right returns a clean text, padded on its left to a width.
 func right(t string, width int) string {
 	t = clean(t)
 	return strings.Repeat(" ", max(width-len(t), 0)) + t

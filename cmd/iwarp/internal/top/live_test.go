@@ -34,7 +34,7 @@ func server(t *testing.T, c *scene) (address string) {
 	return s.URL
 }
 
-// opened is what is needed of a server for a page.
+// opened returns what a page needs of a server.
 func opened(t *testing.T, address string) (*source, *monitor.State) {
 	from, err := newSource(address)
 	require.NoError(t, err)
@@ -65,8 +65,8 @@ func (d *drawing) waitFor(t *testing.T, text string) {
 	}, 20*time.Second, time.Millisecond, text)
 }
 
-// TestPageWithoutATerminal: keys come from a pipe, and what is drawn goes to a buffer. The ends of a page are those that are
-// documented.
+// TestPageWithoutATerminal: keys come from a pipe, and the drawing goes to a buffer. The page ends in the documented
+// ways.
 func TestPageWithoutATerminal(t *testing.T) {
 	o := &options{interval: time.Millisecond, sort: "rate"}
 	from, first := opened(t, server(t, &scene{pid: 7, qps: 3}))
@@ -80,7 +80,7 @@ func TestPageWithoutATerminal(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- o.live(ctx, from, first, keys, &out, tea.WithWindowSize(80, 24)) }()
 		out.waitFor(t, "store, pid 7 on alpha")
-		out.waitFor(t, "1.23MB") // a rate: it has looked again
+		out.waitFor(t, "1.23MB") // a rate: it has fetched again
 		_, err := io.WriteString(typed, "?")
 		require.NoError(t, err)
 		out.waitFor(t, "reverse the order")
@@ -96,7 +96,7 @@ func TestPageWithoutATerminal(t *testing.T) {
 	}
 }
 
-// TestPrinting: one page of text, or as many lines of JSON as were asked for.
+// TestPrinting: one page of text, or as many lines of JSON as were requested.
 func TestPrinting(t *testing.T) {
 	from, first := opened(t, server(t, &scene{pid: 7, qps: 3, trouble: true}))
 	var text bytes.Buffer

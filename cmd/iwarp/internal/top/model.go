@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/monitor"
 )
 
-// A model is what the screen shows, and what keys change. It does no I/O: fetch is called in a goroutine of its own.
+// A model is the state that the screen shows and that keys change. It does no I/O: fetch is called in a goroutine of its own.
 type model struct {
 	interval time.Duration
 	fetch    func() (*monitor.State, error)
@@ -22,13 +22,13 @@ type model struct {
 	seen        lengths
 
 	failure error     // why the last fetch has failed; nil if it has not
-	failing time.Time // since when
+	failing time.Time // since when fetches have failed
 	clock   time.Time // the time of the last fetch
 
 	page    page
 	scroll  int // the first line that is shown of a page that is not the table
 	first   int // the first row that is shown
-	cursor  int // the row that keys apply to
+	cursor  int // the row to which keys apply
 	detail  detail
 	editing bool // the filter is being typed
 	paused  bool
@@ -36,7 +36,7 @@ type model struct {
 	interrupted bool // by Ctrl-C
 }
 
-// A page is what the screen shows.
+// A page is a page that the screen can show.
 type page uint8
 
 const (
@@ -46,17 +46,17 @@ const (
 	helpPage
 )
 
-// A sample is what a fetch has brought at a time.
+// A sample is the result of a fetch, with its time.
 type sample struct {
 	state *monitor.State
 	err   error
 	at    time.Time
 }
 
-// A due is when the next fetch begins.
+// A due is the message that the next fetch is due.
 type due struct{}
 
-// newModel shows a first state.
+// newModel returns a model that shows a first state.
 func newModel(o *options, first *monitor.State, fetch func() (*monitor.State, error)) *model {
 	m := &model{
 		interval: o.interval, fetch: fetch, palette: newPalette(false), width: 80, height: 24,
@@ -94,7 +94,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return sample{s, err, time.Now()}
 		}
 	case sample:
-		if !m.paused { // since it was asked for
+		if !m.paused { // it may have been paused since the fetch began
 			m.take(msg)
 		}
 		return m, m.wait()
@@ -102,7 +102,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// take takes what a fetch has brought. A process that is not the one before begins anew.
+// take takes the result of a fetch. If it is from another process, the model starts anew.
 func (m *model) take(s sample) {
 	m.clock = s.at
 	if s.err != nil {
@@ -124,15 +124,15 @@ func (m *model) take(s sample) {
 	m.detail.take(m.before, m.now)
 }
 
-// compare makes the view. The cursor stays in its place, whichever connection comes there: rows that follow theirs could not be
-// read from the top to the bottom. A pause holds them.
+// compare makes the view. The cursor stays at its position on the screen, whichever connection is there: if rows followed their
+// connections, they could not be read from top to bottom. A pause keeps all rows in place.
 func (m *model) compare() {
 	m.view = monitor.Compare(m.before, m.now, m.options)
 	m.seen.see(m.view.Rows)
 	m.point(m.cursor)
 }
 
-// point moves the cursor to a row, or to the nearest that there is.
+// point moves the cursor to row i, or to the nearest row that exists.
 func (m *model) point(i int) { m.cursor = max(min(i, len(m.view.Rows)-1), 0) }
 
 // filter sets the filter.
@@ -141,5 +141,5 @@ func (m *model) filter(text string) {
 	m.compare()
 }
 
-// hasRates is whether the view is of two states.
+// hasRates reports whether the view compares two states.
 func (m *model) hasRates() bool { return m.view.Interval > 0 }

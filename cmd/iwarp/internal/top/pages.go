@@ -2,7 +2,7 @@ package top
 
 import "github.com/goiwarp/iwarp/monitor"
 
-// everything are all errors and latencies.
+// everything returns all errors and latencies.
 func everything(v *monitor.View) []line {
 	var lines []line
 	lines = append(lines, text(strong, "errors since the RNICs were opened"))

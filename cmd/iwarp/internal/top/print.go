@@ -54,7 +54,7 @@ func printText(to io.Writer, m *model) error {
 	return out.Flush()
 }
 
-// printJSON prints one line. All but the printable characters of ASCII are escaped.
+// printJSON prints one line. Everything except printable ASCII is escaped.
 func printJSON(to io.Writer, view *monitor.View) error {
 	v := *view
 	v.Latencies, v.Errors, v.Rows = present(v.Latencies), present(v.Errors), present(v.Rows)
@@ -79,7 +79,7 @@ func printJSON(to io.Writer, view *monitor.View) error {
 	return err
 }
 
-// present is a list that is [] and not null if it is empty.
+// present returns a list that in JSON is [], not null, if it is empty.
 func present[T any](list []T) []T {
 	if list == nil {
 		return []T{}

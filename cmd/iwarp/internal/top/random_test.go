@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/monitor"
 )
 
-// styling are the sequences that styles make.
+// styling are the escape sequences that styles make.
 var styling = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // checkScreen requires that a screen has its size, and nothing but printable characters and styles.
@@ -65,7 +65,7 @@ func arbitrary(t *rapid.T, v reflect.Value) {
 	}
 }
 
-// TestAnythingFits: whatever the keys, the sizes and the states, each line fits, and nothing commands the terminal.
+// TestAnythingFits: whatever the keys, the sizes and the states, each line fits, and nothing controls the terminal.
 func TestAnythingFits(t *testing.T) {
 	names := []string{
 		"q", "?", "e", "p", "esc", "up", "down", "pgup", "pgdown", "space", "home", "end", "s", "S", "r", "/", "enter", "backspace", "ctrl+u", "ctrl+c", "1", ".",
@@ -100,7 +100,7 @@ func TestAnythingFits(t *testing.T) {
 	})
 }
 
-// hostile sets each text below a value to one that commands a terminal.
+// hostile sets each text below a value to one that would control a terminal.
 func hostile(v reflect.Value) {
 	const text = "\x1b[2J\x1b]0;owned\x07\r\n\x9b31m\u009b\u202etxt\x7f\x00"
 	switch v.Kind() {

@@ -19,7 +19,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// screen is what is shown: as many lines as the screen has.
+// screen returns the lines that are shown, as many as the screen has.
 func (m *model) screen() []line {
 	var lines []line
 	if m.page == tablePage {
@@ -36,7 +36,7 @@ func (m *model) screen() []line {
 	return append(lines[:last], m.footer())[:m.height]
 }
 
-// bodyHeight is how many lines are there for rows, or for what a page has below its title.
+// bodyHeight returns how many lines remain for rows, or for the contents of a page below its title.
 func (m *model) bodyHeight() int {
 	above := 2
 	if m.page == tablePage {
@@ -45,7 +45,7 @@ func (m *model) bodyHeight() int {
 	return max(m.height-above-1, 1)
 }
 
-// table is the heading, and the rows that are shown.
+// table returns the heading, and the rows that are shown.
 func (m *model) table() []line {
 	shown, rows := fitting(m.width, m.seen), m.view.Rows
 	lines := []line{heading(shown, &m.options)}
@@ -68,7 +68,7 @@ func (m *model) table() []line {
 	return lines
 }
 
-// content is a page that is not the table, as long as it is.
+// content returns all lines of a page that is not the table.
 func (m *model) content() []line {
 	switch m.page {
 	case detailPage:
@@ -80,7 +80,7 @@ func (m *model) content() []line {
 	}
 }
 
-// footer tells which keys there are, and which part of the table is shown.
+// footer returns the line that lists the keys, and says which part of the table is shown.
 func (m *model) footer() line {
 	if m.page != tablePage {
 		return text(faint, "esc back  q quit")
@@ -99,7 +99,7 @@ func (m *model) footer() line {
 	return line{keys, {plain, right(where, m.width-len(keys.text))}}
 }
 
-// position tells which rows are shown, of how many, and in which order.
+// position says which rows are shown, of how many, and in which order.
 func (m *model) position() string {
 	n := len(m.view.Rows)
 	t := "0"

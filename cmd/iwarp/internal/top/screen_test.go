@@ -16,14 +16,14 @@ import (
 	"github.com/goiwarp/iwarp/monitor"
 )
 
-// A session is a model with the scene that it looks at.
+// A session is a model with the scene that it shows.
 type session struct {
 	*model
 	scene   scene
 	seconds int
 }
 
-// TestScreens has conversations with the model as text files: keys, and what is on the screen then.
+// TestScreens runs conversations with the model from text files: keys, and the resulting screen.
 //
 //	open [pid=1] [qps=4] [width=80] [height=24] [trouble] [latency] [peers]
 //	sample [seconds=1] [qps=4] [pid=1]   another look
@@ -105,7 +105,7 @@ var special = map[string]rune{
 	"home": tea.KeyHome, "end": tea.KeyEnd, "backspace": tea.KeyBackspace, "space": tea.KeySpace,
 }
 
-// pressed is the message for a key.
+// pressed returns the message for a key.
 func pressed(name string) tea.KeyPressMsg {
 	if code, ok := special[name]; ok {
 		return tea.KeyPressMsg{Code: code}
@@ -116,7 +116,7 @@ func pressed(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: rune(name[0]), Text: name}
 }
 
-// text is what is on the screen.
+// text returns what is on the screen.
 func (s *session) text() string {
 	var b strings.Builder
 	for _, l := range s.screen() {
@@ -127,7 +127,7 @@ func (s *session) text() string {
 
 var styleNames = map[style]string{strong: "strong", faint: "faint", chosen: "chosen", warning: "warning", failed: "failed"}
 
-// styles lists the parts with a style that means something.
+// styles lists the parts that have a style with a meaning.
 func (s *session) styles() string {
 	var b strings.Builder
 	for i, l := range s.screen() {
@@ -140,7 +140,7 @@ func (s *session) styles() string {
 	return b.String()
 }
 
-// TestKeysThatEnd: what they tell Bubble Tea.
+// TestKeysThatEnd: what they return to Bubble Tea.
 func TestKeysThatEnd(t *testing.T) {
 	c := scene{pid: 1, qps: 1}
 	m := newModel(&options{}, c.state(1), nil)
@@ -158,7 +158,7 @@ func TestKeysThatEnd(t *testing.T) {
 	require.NotNil(t, cmd)
 }
 
-// TestLooks: a look follows an interval, and an interval a look, but for pauses, in which nothing is read.
+// TestLooks: a fetch follows an interval, and an interval a fetch, except in pauses, in which nothing is fetched.
 func TestLooks(t *testing.T) {
 	c := scene{pid: 1, qps: 1}
 	looks := 0

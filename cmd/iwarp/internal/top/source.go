@@ -18,10 +18,10 @@ import (
 	"github.com/goiwarp/iwarp/monitor"
 )
 
-// DefaultAddr is where the state of a process is looked for unless told otherwise.
+// DefaultAddr is the default address of a process's state.
 const DefaultAddr = "127.0.0.1:9464"
 
-// A process that is being started may not listen yet: so long, and so often, it is asked again.
+// A process that is being started may not listen yet: for how long, and how often, its state is requested again.
 const (
 	startTime  = 2 * time.Second
 	startPause = 100 * time.Millisecond
@@ -30,13 +30,13 @@ const (
 // maxState bounds what is read of a server: enough for 100,000 connections.
 const maxState = 256 << 20
 
-// A source is where the state of a process is read.
+// A source reads the state of a process.
 type source struct {
 	base   string // URL of the page, ending with a slash
 	client http.Client
 }
 
-// newSource reads an address as a user writes it: HOST:PORT, or the URL of the page, of the metrics or of the state.
+// newSource parses an address as a user writes it: HOST:PORT, or the URL of the page, of the metrics or of the state.
 func newSource(text string) (*source, error) {
 	if !strings.Contains(text, "://") {
 		if strings.HasPrefix(text, ":") {
@@ -68,7 +68,7 @@ func newSource(text string) (*source, error) {
 // close releases the connection to the server.
 func (s *source) close() { s.client.CloseIdleConnections() }
 
-// first reads the state. Where nothing listens it asks again, for a while.
+// first reads the state. If nothing listens, it tries again for a while.
 func (s *source) first(ctx context.Context, timeout time.Duration) (*monitor.State, error) {
 	for until := time.Now().Add(startTime); ; {
 		state, err := s.fetch(ctx, timeout)
@@ -129,14 +129,14 @@ func unanswered(err error) error {
 // refusal explains a status of HTTP, with what the server says about it in one line.
 func refusal(where string, answer *http.Response) error {
 	text := where + ": " + answer.Status
-	says, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // without an end is as good
+	says, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // an incomplete text is useful, too
 	if line := strings.TrimSpace(string(says)); answer.StatusCode != http.StatusNotFound && line != "" && !strings.ContainsAny(line, "\n<") {
 		text += " (" + line + ")"
 	}
 	return foreign("%s", clean(text))
 }
 
-// foreign is the error of an address where something else is.
+// foreign returns the error of an address at which something else listens.
 func foreign(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format+"; give the address of iwarp perf --metrics, of iwarp serve --http, or of where a program serves monitor.NewHandler",
 		append([]any{cli.ErrUnconnected}, args...)...)

@@ -46,7 +46,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// answering is a server of HTTP with the same answer to all.
+// answering returns an HTTP server with the same answer to all requests.
 func answering(t *testing.T, status int, body string) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -56,7 +56,7 @@ func answering(t *testing.T, status int, body string) string {
 	return s.URL
 }
 
-// TestWhatIsNoState: each is one line that says what is there.
+// TestWhatIsNoState: each error is one line that says what is at the address.
 func TestWhatIsNoState(t *testing.T) {
 	rnic, err := iwarp.Open(nil)
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestSilentServer(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// A starting is a server that answers from a time on. Until then nothing listens.
+// A starting is a server that listens and answers only from a time on.
 type starting struct {
 	from   time.Time
 	status int

@@ -18,17 +18,17 @@ import (
 // A Command runs a command, with its streams.
 type Command func(ctx context.Context, args []string) error
 
-// Streams are those of this process.
+// Streams returns the streams of this process.
 func Streams() cli.Streams { return cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
 
-// WithoutInput is a command without input, whose output is that of the test.
+// WithoutInput returns a command without input, whose output is that of the test.
 func WithoutInput(t *testing.T, command func() *cobra.Command) Command {
 	return func(ctx context.Context, args []string) error {
 		return cli.Run(ctx, command(), args, cli.Streams{Out: t.Output(), Err: t.Output()})
 	}
 }
 
-// Refuses requires that the command says of each list of arguments that it was called wrongly.
+// Refuses requires that the command reports a wrong call for each list of arguments.
 func (c Command) Refuses(t *testing.T, calls ...[]string) {
 	t.Helper()
 	for _, args := range calls {
@@ -36,8 +36,8 @@ func (c Command) Refuses(t *testing.T, calls ...[]string) {
 	}
 }
 
-// EndsEarly requires that the command fails when its context ends, and not because of a mark. The arguments have to be
-// those of a call that takes longer than a moment.
+// EndsEarly requires that the command fails when its context ends, and not because of a mark. With these arguments the
+// command must take more than a moment.
 func (c Command) EndsEarly(t *testing.T, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -47,7 +47,7 @@ func (c Command) EndsEarly(t *testing.T, args ...string) {
 	require.NotErrorIs(t, err, marks.ErrMissed)
 }
 
-// Printed is what a command prints whose marks may be missed.
+// Printed returns what a command prints; its marks may be missed.
 func Printed(t *testing.T, command *cobra.Command, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -57,7 +57,7 @@ func Printed(t *testing.T, command *cobra.Command, args ...string) string {
 	return out.String()
 }
 
-// EachMark has run take each measurement, and requires that it comes to notes, and to so many marks, which check looks at.
+// EachMark makes run take each measurement, requires notes and the given number of marks from it, and calls check for each mark.
 func EachMark(t *testing.T, measured map[string]int, run func(t *testing.T, names string, args ...string) string, check func(*testing.T, *marks.Mark)) {
 	for name, n := range measured {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func EachMark(t *testing.T, measured map[string]int, run func(t *testing.T, name
 	}
 }
 
-// HasProfiles requires that a command with the flag --cpuprofile has written what it promises.
+// HasProfiles requires that a command with the flag --cpuprofile has written its profiles.
 func HasProfiles(t *testing.T, profile string) {
 	t.Helper()
 	for _, file := range []string{profile + ".client", profile + ".server"} {

@@ -1,4 +1,4 @@
-// Package peertest lets the program of a package's tests be the processes that its command starts, too.
+// Package peertest lets the test program of a package also run as the processes that its command starts.
 package peertest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs command with the arguments behind words if the process was started with those words, as a
-// command starts itself once more; otherwise it runs the tests, and fails if they leave a goroutine.
+// Main runs command with the arguments behind words if the process was started with these words, as a
+// command does when it starts itself; otherwise it runs the tests, and fails if they leave a goroutine.
 func Main(m *testing.M, command func(args []string) error, words ...string) {
 	if args := os.Args[1:]; len(args) >= len(words) && slices.Equal(args[:len(words)], words) {
 		if err := command(args[len(words):]); err != nil {
