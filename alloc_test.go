@@ -93,7 +93,7 @@ func TestNothingIsAllocatedForAPoll(t *testing.T) {
 	wantNoAllocs(t, "an empty poll", func() { cq.Poll(wcs) })
 }
 
-// TestAnEnableAllocatesItsRegion: and nothing else.
+// TestAnEnableAllocatesItsRegion and nothing else.
 func TestAnEnableAllocatesItsRegion(t *testing.T) {
 	if raceorder.Enabled {
 		t.Skip("the race detector allocates")

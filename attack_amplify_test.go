@@ -11,8 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestAttackAmplifiedReads: RDMA Reads of some fifty octets ask for much. What the peer gets is at most the IRD times
-// what it may read, at the pace at which it takes it, and the counters tell of it.
+// TestAttackAmplifiedReads: RDMA Reads of some fifty octets ask for much. The peer gets at most the IRD times
+// what it may read, at the pace at which it reads, and the counters show it.
 func TestAttackAmplifiedReads(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const ird, size = 2, 4 << 20

@@ -75,8 +75,8 @@ func TestAttackChurn(t *testing.T) {
 	})
 }
 
-// TestAttackTerminateStorm: 100 streams end by Terminates, each by many at once, with what they are about behind them.
-// Each is taken once, answered by none, and told by one Event.
+// TestAttackTerminateStorm: 100 streams end by Terminates, each by many at once, with bad Writes between them.
+// Each stream takes one Terminate, answers none, and is reported by one Event.
 func TestAttackTerminateStorm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		v := newLonelyVictim(t)

@@ -99,8 +99,8 @@ func TestAttackFlusherThatPanics(t *testing.T) {
 	}
 }
 
-// TestAttackFlusherThatPanicsAsItIsTold: of what a peer has written, or could not write. That peer's QP ends, and the log
-// has the stack; neither the process nor another QP ends.
+// TestAttackFlusherThatPanicsAsItIsTold what a peer has written, or could not write: that peer's QP ends, and the log
+// contains the stack; neither the process nor another QP ends.
 func TestAttackFlusherThatPanicsAsItIsTold(t *testing.T) {
 	for _, method := range []string{"Touched", "Failed"} {
 		t.Run(method, func(t *testing.T) {

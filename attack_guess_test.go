@@ -51,8 +51,8 @@ func TestAttackGuessedSTagsOverStreams(t *testing.T) {
 	})
 }
 
-// guessed tries one STag, in a stream of its own, and tells whether the guess is right: what ends the stream then is
-// the Write behind it, which is to nothing.
+// guessed tries one STag, in a stream of its own, and reports whether the guess is right: then it is the
+// Write after it, to an invalid STag, that ends the stream.
 func guessed(t *testing.T, s *side, l *iwarp.Listener, guess, own stag.STag) bool {
 	t.Helper()
 	p := wiretest.Dial(t, "pipe", l.Addr().String(), wiretest.Hex(crcOnly))

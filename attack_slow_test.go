@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// clientHello is the begin of one, whose record has 256 octets.
+// clientHello is the beginning of a ClientHello whose record has 256 octets.
 const clientHello = "\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03"
 
 // TestAttackSlowSetUp: an octet each 1.5 s, which is progress, in each phase of the set-up. It ends at the timeout all the
@@ -66,8 +66,8 @@ func TestAttackSlowSetUp(t *testing.T) {
 	}
 }
 
-// TestAttackSlowStream: a peer stops in each phase of a stream, and sends an octet each second from then on. It is not
-// ended for that, for it may be slow; it delays no other queue pair, and holds up no end of its own.
+// TestAttackSlowStream: a peer stops in each phase of a stream, and sends an octet each second from then on. Its
+// stream is not ended for that, because a peer may be slow. It delays neither another queue pair nor its own end.
 func TestAttackSlowStream(t *testing.T) {
 	const size = 1 << 10
 	long := func(b []byte) []byte { return wiretest.FPDU(append(b, make([]byte, size)...)) }

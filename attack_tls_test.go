@@ -20,7 +20,7 @@ import (
 type middle struct {
 	mu   sync.Mutex
 	seen []byte
-	bend func(b []byte) []byte // what is passed on in place of what the client sends; nil: that
+	bend func(b []byte) []byte // replaces the client's next octets; nil: they pass unchanged
 }
 
 // pass passes on what comes from one end, until it ends.

@@ -20,7 +20,7 @@ import (
 )
 
 // A mockAuth is an Authenticator without keys: its sessions change no frame, and the first message is a number
-// of octets. What a connection owes to a session can be seen by it.
+// of octets. It shows whether a connection meets its duties to a session.
 type mockAuth struct {
 	first  int // octets of the first message
 	peer   iwarp.Peer
@@ -107,7 +107,7 @@ func TestCM_20_LengthOfTheFirstMessage(t *testing.T) {
 	}
 }
 
-// A noSessions has none to give.
+// A noSessions returns no session.
 type noSessions struct{}
 
 func (noSessions) Initiate(context.Context, *iwarp.AuthInfo) (iwarp.AuthSession, error) {
@@ -132,7 +132,7 @@ func TestAuthenticatorWithoutSessions(t *testing.T) {
 	})
 }
 
-// TestSessionsAreClosedOnce on every way on which a set-up may end.
+// TestSessionsAreClosedOnce, however a set-up ends.
 func TestSessionsAreClosedOnce(t *testing.T) {
 	errTest := errors.New("of the test")
 	for name, way := range map[string]func(t *testing.T, server *side, l *iwarp.Listener, cr *iwarp.ConnRequest, p *wiretest.Peer){
@@ -276,7 +276,7 @@ func TestTerminateBehindAnotherMessageIsNoRefusal(t *testing.T) {
 	}
 }
 
-// TestEventOfAQPThatEndsAsTheRNICCloses is there, whatever of the QP has been released already.
+// TestEventOfAQPThatEndsAsTheRNICCloses is reported, whatever part of the QP has been released already.
 func TestEventOfAQPThatEndsAsTheRNICCloses(t *testing.T) {
 	server, a := newSide(t, nil), &mockAuth{peer: iwarp.Peer{Kind: 1}}
 	l, err := server.rnic.Listen(t.Context(), "tcp", "127.0.0.1:0", &iwarp.ListenConfig{Auth: a})
@@ -308,7 +308,7 @@ func TestEventOfAQPThatEndsAsTheRNICCloses(t *testing.T) {
 	<-qp.Done()
 }
 
-// TestAdmitAndAuthOfAListener are asked, of Server's too.
+// TestAdmitAndAuthOfAListener are asked about each connection.
 func TestAdmitAndAuthOfAListener(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		server, a := newSide(t, nil), &mockAuth{first: 8}
@@ -336,7 +336,7 @@ func TestAdmitAndAuthOfAListener(t *testing.T) {
 	})
 }
 
-// A slowAuth takes as long for a Request as it is given.
+// A slowAuth spends all the time that it is given on a Request.
 type slowAuth struct{ *mockAuth }
 
 func (a slowAuth) Respond(ctx context.Context, _ *iwarp.AuthInfo) (iwarp.AuthSession, error) {
@@ -359,8 +359,8 @@ func TestCM_41_AuthenticationIsBounded(t *testing.T) {
 	}
 }
 
-// TestSetupThatPanics leaves no QP, session, connection, or place among the connections of a listener, where the program
-// goes on: as a server may that recovers from the panics of its handlers.
+// TestSetupThatPanics leaves no QP, session, connection, or place among the connections of a listener, if the program
+// goes on, as a server may that recovers from the panics of its handlers.
 func TestSetupThatPanics(t *testing.T) {
 	for _, network := range []string{"tcp", "sctp+udp"} {
 		s, a := newSide(t, nil), new(mockAuth)
@@ -418,7 +418,7 @@ func TestTraceThatPanics(t *testing.T) {
 	}
 }
 
-// A closingConn tells whether it was closed.
+// A closingConn records whether it was closed.
 type closingConn struct {
 	net.Conn
 	closed atomic.Bool
@@ -490,8 +490,8 @@ func TestEndOfTheRNICEndsAnAuthentication(t *testing.T) {
 	}
 }
 
-// TestCM_44_OctetsBehindTheFirstMessage are those of a connection without an Authenticator; only the numbers of Sends begin
-// behind that of the first message.
+// TestCM_44_OctetsBehindTheFirstMessage are those of a connection without an Authenticator, except that the numbers of
+// Sends begin after the number of the first message.
 func TestCM_44_OctetsBehindTheFirstMessage(t *testing.T) {
 	const first = 5
 	for _, auth := range []iwarp.Authenticator{nil, &mockAuth{first: first}} {

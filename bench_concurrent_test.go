@@ -12,10 +12,10 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// posters are how many goroutines use one QP.
+// posters is the number of goroutines that use one QP.
 var posters = []int{1, 4, 16}
 
-// inParallel runs f in n goroutines, b.N times in sum.
+// inParallel runs f in n goroutines, b.N times in total.
 func inParallel(b *testing.B, n int, f func(worker int) error) {
 	var wg sync.WaitGroup
 	for i := range n {

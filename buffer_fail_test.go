@@ -21,7 +21,7 @@ func (fullDisk) ReadAt([]byte, int64) (int, error)  { return 0, errFull }
 func (fullDisk) WriteAt([]byte, int64) (int, error) { return 0, errFull }
 
 // TestVERBS_73_BufferThatFails: the work request that has used it completes with the status of a
-// local failure. The error has that of the Buffer, and matches no sentinel that blames an STag, or
+// local failure. The error wraps the Buffer's error, and matches no sentinel that blames an STag, or
 // a missing ability of the QP.
 func TestVERBS_73_BufferThatFails(t *testing.T) {
 	for name, c := range map[string]struct {

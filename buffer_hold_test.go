@@ -105,7 +105,7 @@ type toldFailed struct {
 func (toldFailed) Flush(context.Context, int64, int64) error { return nil }
 func (f toldFailed) Failed(int64, int64, error)              { f.failed() }
 
-// insides are the methods of the program that a peer's RDMA Write calls. Each registers a region where the method does act.
+// insides are the methods of the program that a peer's RDMA Write calls. Each registers a region whose method calls act.
 var insides = map[string]func(k *talk, act func()) *iwarp.MR{
 	"WriteAt": func(k *talk, act func()) *iwarp.MR {
 		return k.registerTrap(&trap{size: 64, write: func(p []byte, _ int64) (int, error) { act(); return len(p), nil }})
@@ -122,7 +122,7 @@ var insides = map[string]func(k *talk, act func()) *iwarp.MR{
 	},
 }
 
-// From inside a method of a Buffer or a Flusher nothing waits for that method.
+// No call from inside a method of a Buffer or a Flusher waits for that method.
 func TestEndsFromInsideABuffer(t *testing.T) {
 	for name, end := range map[string]func(k *talk, mr *iwarp.MR) error{
 		"QP.Close":      func(k *talk, _ *iwarp.MR) error { return k.qp.Close() },
@@ -161,7 +161,7 @@ func TestEndsFromInsideABuffer(t *testing.T) {
 	}
 }
 
-// What a Buffer's method does not have to wait for it may do.
+// A Buffer's method may do what need not wait for that method.
 func TestCloseOfAnotherRegionFromInsideABuffer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)

@@ -23,7 +23,7 @@ func cancels(t *testing.T, helper func(ctx context.Context) error) {
 	require.ErrorIs(t, helper(ctx), context.DeadlineExceeded)
 }
 
-// later runs f in a goroutine; the result tells what it returned, and fails if it has not.
+// later runs f in a goroutine; result returns what f returned, and fails the test if f has not returned.
 func later(t *testing.T, f func() error) (isDone func() bool, result func() error) {
 	c := make(chan error, 1)
 	go func() { c <- f() }()

@@ -274,8 +274,8 @@ type heldFlusher chan struct{}
 
 func (f heldFlusher) Flush(context.Context, int64, int64) error { <-f; return nil }
 
-// TestVERBS_39_PeerEndsWithARequestUnanswered: what it has asked for is not done, and it is
-// told.
+// TestVERBS_39_PeerEndsWithARequestUnanswered: the peer's request is not done, and the
+// peer is told.
 func TestVERBS_39_PeerEndsWithARequestUnanswered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{Commit: &iwarp.CommitOptions{}}, nil)

@@ -47,7 +47,7 @@ func (c *fullConn) Close() error {
 	return c.Conn.Close()
 }
 
-// TestCloseOverTLSIsBounded: TLS tells the peer of the end of our half, and would wait for five
+// TestCloseOverTLSIsBounded: TLS announces the end of our half to the peer, and would wait five
 // seconds for a network that takes nothing.
 func TestCloseOverTLSIsBounded(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -34,14 +34,14 @@ type FollowOn struct {
 type CommitOptions struct {
 	// Negotiate sends an offer of Commit in 20 octets before PrivateData.
 	// [ConnRequest.PrivateData] and [QP.PrivateData] omit the offer. Commit is then enabled
-	// only if the peer makes an offer, too. Without Negotiate the limits of the peer are taken to be
-	// the defaults of MaxRegions and MaxOctets.
+	// only if the peer makes an offer, too. Without Negotiate the peer is assumed to have the
+	// default limits.
 	Negotiate bool
 	// MaxRegions limits the number of regions in one Commit, in both directions: 1 to 65,535. The
 	// default is 64. A Commit of the peer with more regions ends the stream (1/2/05).
 	MaxRegions int
 	// MaxOctets limits the total length of the regions of a Commit of the peer; 0 means no limit.
-	// One that exceeds it fails with the status commit.Limit.
+	// A Commit that exceeds it fails with the status commit.Limit.
 	MaxOctets uint64
 	// StrictDurable makes a Commit fail with commit.NotDurable if a region has no Durable
 	// backing. Otherwise such a region does not affect the result.

@@ -51,8 +51,8 @@ func (s *side) commits(mr *iwarp.MR) chan error {
 	return ended
 }
 
-// TestCMT_25_NothingWaitsForTheDiskButTheCommit: neither where a reader receives nor where a
-// goroutine that waits for a completion does.
+// TestCMT_25_NothingWaitsForTheDiskButTheCommit: whether a reader receives or a goroutine
+// that waits for a completion.
 func TestCMT_25_NothingWaitsForTheDiskButTheCommit(t *testing.T) {
 	for what, waits := range map[string]bool{"a reader receives": false, "a waiter receives": true} {
 		t.Run(what, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestCMT_25_NothingWaitsForTheDiskButTheCommit(t *testing.T) {
 	}
 }
 
-// TestCMT_54_ManyCommitsWaitSideBySide: a Flush that waits is not in the way of others.
+// TestCMT_54_ManyCommitsWaitSideBySide: a Flush that waits does not delay others.
 func TestCMT_54_ManyCommitsWaitSideBySide(t *testing.T) {
 	client, server := committers(t)
 	g := newGate(t)

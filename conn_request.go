@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/setup"
 )
 
-// A ConnRequest is a connection whose initiator has asked for RDMA mode and waits
+// A ConnRequest is a connection whose initiator has requested RDMA mode and is waiting
 // for the answer. It must be answered once, with Accept or Reject.
 type ConnRequest struct {
 	rnic     *RNIC
@@ -23,8 +23,8 @@ type ConnRequest struct {
 	answered atomic.Bool
 	auth     Authenticator // of the listener
 	peer     Peer
-	known    bool               // peer is
-	qp       atomic.Pointer[QP] // that accepts it, and then knows the peer; nil: there is none yet
+	known    bool               // whether peer is known
+	qp       atomic.Pointer[QP] // the QP that accepts the request, and then knows the peer; nil before
 }
 
 func newConnRequest(r *RNIC, q *setup.Request, auth Authenticator) *ConnRequest {
@@ -37,14 +37,14 @@ var errOtherAuth = errors.New("iwarp: QPConfig.Auth is not the Authenticator of 
 
 var errAnswered = errors.New("iwarp: the connection request was answered before")
 
-// identity is what the request tells of its initiator, under a lock of its user.
+// identity returns what the request says about its initiator. guard is a lock of the identity's user.
 func (cr *ConnRequest) identity(guard sync.Locker) *authn.Identity[Peer] {
 	session, _ := cr.request.Sealer().(AuthSession)
 	return authn.ForResponder(guard, &authVerbs, session, cr.request.Secured())
 }
 
-// Peer is that of [QP.Peer]. If the initiator must prove itself by its first message, the identity
-// is certain only when Accept has returned.
+// Peer returns the identity of the initiator, as [QP.Peer] does. If the initiator must prove its
+// identity by its first message, the identity is certain only when Accept has returned.
 func (cr *ConnRequest) Peer() (Peer, bool) {
 	if qp := cr.qp.Load(); qp != nil {
 		return qp.Peer()
@@ -52,10 +52,9 @@ func (cr *ConnRequest) Peer() (Peer, bool) {
 	return cr.peer, cr.known
 }
 
-// PrivateData returns what the initiator's application sent with its Request. It
-// is data of a peer that is not authenticated, unless the listener has an Authenticator; even
-// then it may be that of an older Request, until Accept has returned. It does not include an
-// offer of RDMA Commit.
+// PrivateData returns what the initiator's application sent with its Request. It is not
+// authenticated unless the listener has an Authenticator. Even then it may come from an older,
+// replayed Request until Accept has returned. It does not include an offer of RDMA Commit.
 func (cr *ConnRequest) PrivateData() []byte {
 	_, private, _ := commit.CutOffer(cr.request.PrivateData())
 	return private
@@ -67,21 +66,21 @@ func (cr *ConnRequest) RemoteAddr() net.Addr { return cr.request.RemoteAddr() }
 // LocalAddr returns the address that the initiator connected to.
 func (cr *ConnRequest) LocalAddr() net.Addr { return cr.request.LocalAddr() }
 
-// IRD and ORD are what the initiator told of itself, -1 if it did not (RFC 6581
+// IRD returns the IRD that the initiator stated as its own, or -1 if it stated none (RFC 6581
 // section 9.1).
 func (cr *ConnRequest) IRD() int { return cr.request.PeerIRD() }
 
-// ORD is described with IRD.
+// ORD returns the ORD that the initiator stated as its own, or -1 if it stated none.
 func (cr *ConnRequest) ORD() int { return cr.request.PeerORD() }
 
-// Accept runs qc.Setup, sends the Reply, and returns an established QP. qc.TLS is
-// not used here. If it fails the connection is closed; where it fails before it sends the Reply the
-// connection is rejected before, as by Reject.
+// Accept runs qc.Setup, sends the Reply, and returns an established QP. It does not use qc.TLS.
+// If Accept fails, the connection is closed; if it fails before it sends the Reply, the
+// connection is first rejected, as by Reject.
 //
-// Where the Authenticator wants the initiator to prove itself by its first message, Accept
-// returns when that was verified, and fails with an error that matches ErrAuth if anything else
-// comes, or nothing within ListenConfig.SetupTimeout. Until then no memory of the PD can be
-// reached, nothing is sent, and no Event tells of the QP. See [Listener.Serve].
+// If the Authenticator requires the initiator to prove its identity by its first message, Accept
+// returns when that message has been verified. It fails with an error that matches ErrAuth if
+// anything else arrives, or nothing within ListenConfig.SetupTimeout. Until then no memory of the
+// PD can be accessed, nothing is sent, and no Event reports the QP. See [Listener.Serve].
 func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 	if cr.answered.Swap(true) {
 		return nil, errAnswered
@@ -104,12 +103,12 @@ func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 	return qp, nil
 }
 
-// Reject refuses the connection, with at most 248 octets of private data, 508 over SCTP, for
-// the initiator's application, and closes it. More are an error, and the connection is refused without them.
+// Reject refuses the connection and closes it. private is for the initiator's application: at most
+// 248 octets, or 508 over SCTP. More is an error, and the connection is then refused without them.
 func (cr *ConnRequest) Reject(private []byte) error { return cr.RejectDepths(private, -1, -1) }
 
-// RejectDepths is Reject because of too small an IRD or ORD of the initiator's: it tells
-// what this side would have needed as its own IRD and ORD, -1 where the initiator's value
+// RejectDepths is like Reject, for an initiator whose IRD or ORD is too small. It sends the
+// IRD and ORD that this side would have needed as its own, or -1 where the initiator's value
 // would have been accepted (RFC 6581 section 9.1). The initiator finds them in its
 // [RejectError], and may try again.
 func (cr *ConnRequest) RejectDepths(private []byte, ird, ord int) error {

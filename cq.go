@@ -53,7 +53,7 @@ type CQ struct {
 const cqInitial = 16
 
 // CreateCQ creates a completion queue with depth entries, from 1 to Limits.MaxCQDepth. It fails with an
-// error that matches ErrLimit, or net.ErrClosed after Close of the RNIC, which closes the CQ too.
+// error that matches ErrLimit, or net.ErrClosed after [RNIC.Close], which also closes all CQs.
 func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
 	if err := quota.Depth(ErrLimit, "CQ", depth, r.limits.MaxCQDepth); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (cq *CQ) Poll(dst []WC) int {
 	return n
 }
 
-// Stats tells how full the CQ is.
+// Stats reports how full the CQ is.
 func (cq *CQ) Stats() CQStats {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
@@ -146,9 +146,9 @@ func freeSlots(wcs []WC) {
 	}
 }
 
-// wakeNext wakes the first waiter that has something to return. A waiter that receives for the QP has woken
-// always checks again. Waking it here although it has nothing to return would leave a waiter
-// asleep that has something. mu is held.
+// wakeNext wakes the first waiter that has something to return. A waiter that a receiving waiter has woken
+// checks again in any case. Waking a waiter here that has nothing to return would leave one asleep that
+// has. mu is held.
 func (cq *CQ) wakeNext() {
 	for i, w := range cq.waiters {
 		if w.due() {
@@ -159,7 +159,7 @@ func (cq *CQ) wakeNext() {
 	}
 }
 
-// setSole sets the QP that all queues of the CQ belong to, nil if there is none. All waiters
+// setSole sets the QP that all queues of the CQ belong to, or nil if there is none. All waiters
 // check again. A waiter that receives for the former QP, which setSole returns, must be woken
 // by the caller, with nudge. mu is held.
 func (cq *CQ) setSole(qp *QP) (former *QP) {

@@ -157,7 +157,7 @@ func (w *waitSteps) looks(cq *CQ) {
 	w.over, w.at = false, enlists
 }
 
-// state names all that the world can tell apart.
+// state describes everything that distinguishes states of the world.
 func (x *cqWorld) state() string {
 	s := fmt.Sprint(x.cq.wcs.Len(), x.cq.solicited, x.cq.sole != nil, x.cq.signaled, x.cq.closed, x.left)
 	for i := range x.waiters {
@@ -170,7 +170,7 @@ func (x *cqWorld) state() string {
 	return s
 }
 
-// fault tells of a goroutine that sleeps while there is something for it, where no other one is
+// fault describes a goroutine that sleeps although there is something for it, if no goroutine is
 // awake.
 func (x *cqWorld) fault() string {
 	for _, w := range x.waiters {
@@ -213,8 +213,8 @@ func (s *cqStart) explore(r *RNIC) (states int, fault string) {
 }
 
 // TestNoGoroutineSleepsWhileThereIsACompletion in any order of the steps of goroutines that
-// wait, of completions, of a change of the QP whose queues those of the CQ are, of a context that
-// ends, of Signal, and of the end of the CQ.
+// wait, of completions, of a change of the QP that uses the CQ, of a context that ends,
+// of Signal, and of the end of the CQ.
 func TestNoGoroutineSleepsWhileThereIsACompletion(t *testing.T) {
 	r := opens(t)
 	for _, start := range []cqStart{

@@ -75,7 +75,7 @@ func TestCQGrowsOnUseUpToItsDepth(t *testing.T) {
 	require.Equal(t, 1, fill(newTestCQ(t, 1), 1, 2), "a CQ of one entry takes one")
 }
 
-// TestCQResize: what is there stays there, in its order.
+// TestCQResize: the completions in the CQ stay there, in order.
 func TestCQResize(t *testing.T) {
 	cq := newTestCQ(t, 4)
 	dst := make([]iwarp.WC, 64)
@@ -194,7 +194,7 @@ func TestCQWaiterThatLeavesPassesItsTurnOn(t *testing.T) {
 						got.Add(1)
 					}
 				})
-				synctest.Wait() // the one that leaves is the first in line
+				synctest.Wait() // the waiter that leaves is the first in line
 			}
 			cancel()
 			fill(cq, 1) // mostly before the first has left the line
@@ -507,7 +507,7 @@ func TestRDMAP_128_131_SEC_1_ObjectsStayWithTheirRNIC(t *testing.T) {
 	require.Zero(t, a.rnic.InUse().MaxMR)
 }
 
-// TestWaitOnTheCQOfAQPEndsWithTheQP: what has come can be taken first.
+// TestWaitOnTheCQOfAQPEndsWithTheQP: completions that have come can be taken first.
 func TestWaitOnTheCQOfAQPEndsWithTheQP(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)

@@ -116,10 +116,10 @@ func (w *cqWaiter) Delist() {
 
 func (w *cqWaiter) Token() qpconn.Token { return w.token }
 
-// Wait is like Poll but waits until there is at least one completion, or until Signal is called;
-// only then it returns 0 without an error. It fails only with the error of ctx, with an error that
-// matches net.ErrClosed if the CQ is closed, or if dst has no room; completions that are already
-// available are returned even where the CQ is closed or ctx has ended.
+// Wait is like Poll but waits until there is at least one completion, or until Signal is called; only
+// after a Signal does it return 0 without an error. It fails only with the error of ctx, with an error
+// that matches net.ErrClosed if the CQ is closed, or if dst is empty. Completions that are already
+// available are returned even if the CQ is closed or ctx has ended.
 func (cq *CQ) Wait(ctx context.Context, dst []WC) (int, error) {
 	return cq.wait(ctx, dst, false)
 }
@@ -131,10 +131,10 @@ func (cq *CQ) WaitSolicited(ctx context.Context, dst []WC) (int, error) {
 	return cq.wait(ctx, dst, true)
 }
 
-// Signal makes one call of Wait or WaitSolicited return, one that waits now or else the next, even
-// if there is no completion. Calls of Signal that no Wait has followed yet count as one. A program
-// uses Signal to call a goroutine back from Wait for a reason of its own, at less cost than by
-// the end of a context, which costs Wait an allocation.
+// Signal makes one call of Wait or WaitSolicited return even if there is no completion: a call that
+// is waiting, or else the next one. Calls of Signal that no Wait has followed yet count as one. A
+// program uses Signal to make a goroutine return from Wait for a reason of its own. This costs less
+// than a context that can end, for which Wait needs an allocation.
 func (cq *CQ) Signal() {
 	cq.mu.Lock()
 	cq.signaled = true
@@ -176,7 +176,7 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 	}
 }
 
-// take takes what Wait returns: completions, and the call of Signal. mu is held.
+// take removes what Wait returns: completions, and a pending Signal. mu is held.
 func (cq *CQ) take(dst []WC, solicited bool) (n int, signaled bool) {
 	signaled, cq.signaled = cq.signaled, false
 	if cq.has(solicited) {

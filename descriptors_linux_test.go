@@ -64,7 +64,7 @@ func noDescriptors(t *testing.T, spare int) (more func(n int)) {
 	return more
 }
 
-// allOpen tells if each descriptor below n is open. One that accept4 holds for a moment is not: it comes back if no connection is
+// allOpen reports whether each descriptor below n is open. One that accept4 holds for a moment is not: it comes back if no connection is
 // there to be accepted.
 func allOpen(n int) bool {
 	for fd := range n {
@@ -200,7 +200,7 @@ func TestWaiterTakesNoDescriptor(t *testing.T) {
 	c.left.Wait()
 }
 
-// TestDescriptorsRunOut: what is new is refused with the reason, and what is there goes
+// TestDescriptorsRunOut: new connections are refused with the reason, and existing ones go
 // on as before.
 func TestDescriptorsRunOut(t *testing.T) {
 	if !testproc.Alone(t) {
@@ -267,8 +267,8 @@ func (l *locked) count(what string) int {
 	return strings.Count(l.w.(*bytes.Buffer).String(), what)
 }
 
-// TestListenerWithoutDescriptors tells what is wrong, once, does not spin, and goes on
-// when there are some.
+// TestListenerWithoutDescriptors reports once what is wrong, does not spin, and goes on
+// when descriptors are free again.
 func TestListenerWithoutDescriptors(t *testing.T) {
 	if !testproc.Alone(t) {
 		return
@@ -307,8 +307,8 @@ func TestListenerWithoutDescriptors(t *testing.T) {
 	require.NoError(t, next.Close())
 }
 
-// TestOverloadOfDescriptors: where there are none, what is new fails or waits, and what is there goes on. When some come
-// free both ends take connections again, first of all the one that has waited.
+// TestOverloadOfDescriptors: without descriptors, new connections fail or wait, and existing ones go on. When some
+// become free, both ends take connections again, first the connection that has waited.
 func TestOverloadOfDescriptors(t *testing.T) {
 	if !testproc.Alone(t) {
 		return

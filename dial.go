@@ -15,25 +15,28 @@ import (
 
 // Dial connects to a listener and returns an established QP. Networks are "tcp",
 // "tcp4", "tcp6", "sctp", "sctp+udp", and "pipe" within the process. ctx bounds all of it:
-// the connection, TLS, Setup and the exchange of MPA frames. If it ends when the peer has
-// accepted already, the peer is told by a Terminate (2/0/05, RFC 6581 section 9.3).
+// the connection, TLS, Setup and the exchange of MPA frames. If ctx ends after the peer has
+// accepted, a Terminate informs the peer (2/0/05, RFC 6581 section 9.3).
 //
-// "sctp" is the SCTP of the kernel (RFC 5043), on Linux alone: elsewhere, and where the
-// kernel has none, the error matches [ErrUnsupported]. An address is "host:port", or
-// "host/host:port" for a peer, or a listener, at several addresses. "sctp+udp" is SCTP in
+// "sctp" is the SCTP of the Linux kernel (RFC 5043). On other systems, and if the kernel does
+// not support SCTP, the error matches [ErrUnsupported]. An address is "host:port", or
+// "host/host:port" for a peer or a listener with several addresses. "sctp+udp" is SCTP in
 // user space over UDP (RFC 6951), on every system. An address is "host:port", or
-// "host:udpport/sctpport" where the two ports differ. The two talk to each other where the
-// kernel is told to use UDP.
+// "host:udpport/sctpport" if the two ports differ. The two networks interoperate if the
+// kernel is configured to use UDP.
 //
-// All QPs of an RNIC with one peer share an association, each on its own pair of streams.
-// There is no TLS and no Trace; the options of MPA that are about its frames mean nothing.
+// Over SCTP all QPs of an RNIC with one peer share an association, each with its own pair of
+// streams. TLS and Trace are not supported, and MPAOptions about frames have no effect.
 //
-// If the peer closes the connection without one octet of a Reply, as a peer does
-// that knows only RFC 5044, Dial tries once more, with revision 1, on a new
-// connection (RFC 6581 section 10); see MPAOptions.NoFallback. Over SCTP that is a Terminate in answer, and the second
-// session negotiates no depths; a listener that has too many requests waiting answers in the same way (RFC 5043 section 6.4).
-// A refusal of the peer's application is a *[RejectError]. Where the process has no file descriptor left, the user no
-// epoll watch, or the system no local port or memory for sockets, the error says so and matches [transport.ErrExhausted].
+// If the peer closes the connection without sending one octet of a Reply, as a peer does
+// that supports only RFC 5044, Dial tries once more, with revision 1, on a new connection
+// (RFC 6581 section 10); see MPAOptions.NoFallback. Over SCTP such a peer answers with a
+// Terminate, and the second session negotiates no depths. A listener with too many waiting
+// requests answers in the same way (RFC 5043 section 6.4).
+//
+// If the peer's application rejects the connection, the error is a *[RejectError]. If the
+// process has no file descriptor left, the user no epoll watch, or the system no local port
+// or memory for sockets, the error says so and matches [transport.ErrExhausted].
 func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*QP, error) {
 	return r.connect(ctx, qc, initiation{
 		info:    &AuthInfo{Network: network, Target: addr},
@@ -43,15 +46,15 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 	})
 }
 
-// An initiation is how the connection of a QP is set up that this side asks for.
+// An initiation describes how to set up a connection that this side requests.
 type initiation struct {
 	info    *AuthInfo
-	network string // empty: a connection that exists
+	network string // empty for an existing connection
 	run     func(ctx context.Context, l *setup.Local) error
-	failure func(err error) error // says which one has failed
+	failure func(err error) error // adds which connection failed
 }
 
-// connect makes a QP, and sets its connection up.
+// connect creates a QP, and sets up its connection.
 func (r *RNIC) connect(ctx context.Context, qc *QPConfig, a initiation) (qp *QP, err error) {
 	stages := qc.stages()
 	err = r.setups.Within(ctx, func(ctx context.Context) error {
@@ -72,7 +75,7 @@ func (r *RNIC) connect(ctx context.Context, qc *QPConfig, a initiation) (qp *QP,
 	return qp, nil
 }
 
-// connect sets the connection of a QP up.
+// connect sets up the connection of a QP.
 func (a *initiation) connect(ctx context.Context, qp *QP, stages setup.StageTrace) error {
 	l := qp.initiator(stages)
 	if err := authenticates(ctx, qp, l, a.info); err != nil {
@@ -87,18 +90,18 @@ func (a *initiation) connect(ctx context.Context, qp *QP, stages setup.StageTrac
 	return stages.Run(ctx, setup.StageReady, func() error { return nil })
 }
 
-// Client makes the initiator of an existing connection, which from now on belongs
-// to the QP: the caller must not use c any more, not even to close it, for the QP of a
-// TCP connection may have taken over its descriptor. Client cannot try again with
-// revision 1 as Dial does: it then returns an error that matches ErrUnsupported. After a
-// *[RejectError] c is still open and the caller's (RFC 5044 section 7.1.2); after any
-// other error it is closed. A nil c is an error.
+// Client makes this side the initiator on an existing connection. From now on c belongs to the
+// QP: the caller must not use it any more, not even to close it, because the QP of a TCP
+// connection may have taken over its descriptor. Client cannot try again with revision 1 as
+// Dial does; it then returns an error that matches ErrUnsupported. After a *[RejectError] c is
+// still open and belongs to the caller (RFC 5044 section 7.1.2). After any other error it is
+// closed. A nil c is an error.
 //
-// Only a *net.TCPConn itself is driven by system calls of the library's own;
-// everything else, a wrapper of one included, through its Read and Write. A wrapper should have
-// a CloseWrite, as a *net.TCPConn has, and SetLinger, or a method Abort that resets the
-// connection. Without CloseWrite an end that is graceful may destroy messages that the peer has
-// not read yet; without the others the peer cannot tell an abort from a graceful end.
+// The library makes its own system calls only on a *net.TCPConn itself. It uses every other
+// net.Conn, even a wrapper of a *net.TCPConn, through Read and Write. A wrapper should have a
+// method CloseWrite, as a *net.TCPConn has, and SetLinger, or a method Abort that resets the
+// connection. Without CloseWrite a graceful end may destroy messages that the peer has not
+// read yet; without SetLinger or Abort the peer cannot tell an abort from a graceful end.
 func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error) {
 	if err := setup.CheckConn("client", c); err != nil {
 		return nil, err
@@ -118,7 +121,7 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 	return qp, err
 }
 
-// initiator is the QP's side of a connection that it asks for.
+// initiator returns the QP's side of a connection that this side requests.
 func (qp *QP) initiator(stages setup.StageTrace) *setup.Local {
 	l := qp.local(qp.offer(true))
 	if qp.cfg.TLS != nil || qp.cfg.Auth != nil {
@@ -138,7 +141,7 @@ func (qp *QP) initiator(stages setup.StageTrace) *setup.Local {
 	return l
 }
 
-// responder is the QP's side of a connection that it was asked for.
+// responder returns the QP's side of a connection that the peer has requested.
 func (qp *QP) responder(asked []byte) *setup.Local {
 	_, _, offered := commit.CutOffer(asked)
 	l := qp.local(qp.offer(offered))
@@ -148,10 +151,10 @@ func (qp *QP) responder(asked []byte) *setup.Local {
 	return l
 }
 
-// local is what the sides of an initiator and of a responder have in common.
+// local returns what the sides of an initiator and of a responder have in common.
 func (qp *QP) local(private []byte) *setup.Local {
 	prepare := qp.cfg.Setup
-	qp.cfg.Setup = nil // an Event that is not read, or the program, may keep the QP for long, and with it what Setup refers to
+	qp.cfg.Setup = nil // an unread Event, or the program, may retain the QP for long, and with it everything that Setup refers to
 	return &setup.Local{
 		MPA: qp.cfg.MPA.options(), IRD: qp.cfg.IRD, ORD: qp.cfg.ORD, PrivateData: private, Trace: qp.cfg.Trace,
 		Prepare: func(ctx context.Context) error {
@@ -163,7 +166,7 @@ func (qp *QP) local(private []byte) *setup.Local {
 	}
 }
 
-// checkRequest finds out what is wrong with the Request before anything is connected.
+// checkRequest reports what is wrong with the Request, before anything is connected.
 func (qp *QP) checkRequest(l *setup.Local, network string) error {
 	err := l.CheckRequest(network)
 	if own, n := len(qp.cfg.PrivateData), len(l.PrivateData); err != nil && own < n {

@@ -39,7 +39,7 @@
 // [QP.Recv]. A program that has much to do posts work requests and takes their completions
 // itself, instead of waiting for each: [QP.PostSend], [CQ.Poll].
 //
-// At the end, one call completes what is under way on all connections and ends them:
+// At the end, one call completes the outstanding work of all connections and ends them:
 //
 //	err = rnic.Shutdown(ctx)
 //
@@ -178,14 +178,14 @@
 //
 // The first error ends a QP. If this side has found it, a Terminate message reports it to the
 // peer. All incomplete work is flushed. Every error that the QP returns from then on wraps
-// net.ErrClosed, and as soon as [QP.Err] has it the first cause, which errors.As finds: a
+// net.ErrClosed and, as soon as [QP.Err] returns it, the first cause, which errors.As finds: a
 // [TerminateError] of either direction, or an error of the connection.
 //
 // [QP.Close] refuses new posts, completes the work that is queued and the RDMA Reads of
 // the peer, ends the connection, and flushes the receive queue, within
 // Config.CloseTimeout. The peer's QP then ends, too, with an error if its send queue is
-// not empty. A message that the peer has handed to the network by then is discarded and
-// makes the end an error on this side, of which the peer may not learn, so the
+// not empty. A message that the peer has handed to the network by then is discarded, and
+// the QP ends with an error on this side. The peer may not learn of that, so the
 // applications should first agree on the end. [QP.Terminate] tells the peer that this side
 // cannot continue. [QP.Abort] does not wait for the peer. When one of these methods
 // returns, or the channel of [QP.Done] is closed, all work requests have completed.
@@ -193,8 +193,8 @@
 //
 // [RNIC.Shutdown] ends all QPs of a program gracefully, within a context. [RNIC.Close] aborts
 // everything, so that the last messages may be lost, and waits for all goroutines. A wait on a
-// CQ ends with its RNIC, and on the CQ that a QP has made for itself with that QP. [RNIC.Events]
-// reports the end of a QP, and other events that no completion reports.
+// CQ ends with its RNIC, and a wait on the CQ that a QP has made for itself ends with that QP.
+// [RNIC.Events] reports the end of a QP, and other events that no completion reports.
 //
 // # Concurrency
 //

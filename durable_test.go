@@ -279,8 +279,8 @@ func TestReceiveBehindTheCloseOfARegion(t *testing.T) {
 	require.Empty(t, m.ranges())
 }
 
-// TestCMT_55_NothingCompletesBehindAFailedFlush: not what was placed before its turn either, which would complete the
-// receive of the message that has failed.
+// TestCMT_55_NothingCompletesBehindAFailedFlush: not even a message that was placed before its turn, which would complete
+// the receive of the message that has failed.
 func TestCMT_55_NothingCompletesBehindAFailedFlush(t *testing.T) {
 	for seed := range uint64(8) {
 		bubble(t, func(t *testing.T) {
@@ -364,7 +364,7 @@ func (m *mirror) fails(err error) {
 	m.fail = err
 }
 
-// TestCMT_13_BackingInAFlusherOfTheUsers: a Commit calls the Flush of the user's, and not that of the backing in it.
+// TestCMT_13_BackingInAFlusherOfTheUsers: a Commit calls Flush of the user's Flusher, not of the backing in it.
 func TestCMT_13_BackingInAFlusherOfTheUsers(t *testing.T) {
 	client, server := committers(t)
 	ctx := testContext(t)

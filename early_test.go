@@ -16,8 +16,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestVERBS_34_WorkPostedWhileIdleWaits: it is checked and queued, nothing of it is sent or
-// completed before the connection is there, and then all of it, in order.
+// TestVERBS_34_WorkPostedWhileIdleWaits: it is checked and queued. None of it is sent or
+// completed before the connection is established, and then all of it, in order.
 func TestVERBS_34_WorkPostedWhileIdleWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -167,7 +167,7 @@ func TestRegionOfWorkPostedWhileIdleIsNotClosed(t *testing.T) {
 }
 
 // TestVERBS_34_AllKindsOfWorkCanWait: a window is bound, an integer is added to, and the message
-// that tells of both is on its way when the connection is there.
+// that reports both is sent when the connection is established.
 func TestVERBS_34_AllKindsOfWorkCanWait(t *testing.T) {
 	client, server := newSide(t, nil), newSide(t, nil)
 	mem, mr := client.register(64, stag.LocalWrite|stag.MWBind, nil)
@@ -268,7 +268,7 @@ func TestVERBS_34_RecvWhileIdleFails(t *testing.T) {
 	})
 }
 
-// TestCommitWhileIdleIsTooEarly: it is not that Commit were not enabled.
+// TestCommitWhileIdleIsTooEarly: the error does not say that Commit is not enabled.
 func TestCommitWhileIdleIsTooEarly(t *testing.T) {
 	s := newSide(t, nil)
 	var errs []error

@@ -26,8 +26,8 @@ var (
 	ErrWindowBound = errors.New("iwarp: memory windows are bound")
 	ErrCQTooSmall  = errors.New("iwarp: the completion queue is too small")
 
-	// ErrDispatchTimeout says that an RDMA Read was not sent, because it got no part of the window
-	// of its Solicitor within the dispatch timeout. The QP has not ended.
+	// ErrDispatchTimeout says that an RDMA Read was not sent, because the window of its Solicitor
+	// did not admit it within the dispatch timeout. The QP has not ended.
 	ErrDispatchTimeout = errors.New("iwarp: dispatch timeout: no part of the Solicitor's window was free")
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// establish takes the QP to RTS, at the end of the exchange of ctx. Where the negotiation
-// has failed, or this side cannot go on, the Terminate that says so is sent in place of the
+// establish moves the QP to RTS at the end of the set-up, whose context is ctx. If the
+// negotiation has failed, or this side cannot continue, it sends a Terminate instead of the
 // RTR, and the QP ends (RFC 6581 section 9). A responder that may not send yet only ends
 // the connection.
 func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms, rtr transport.RTR) error {
@@ -57,8 +57,8 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 	return outcome(ctx, qp, fault)
 }
 
-// outcome returns the outcome of a set-up when it is certain. After a fault that is an error even if the QP has ended
-// gracefully: Shutdown, or a QP.Close of a program that knows the QP from Setup, can come before the fault is told.
+// outcome waits until the outcome of a set-up is certain. After a fault it returns an error even if the QP has ended
+// gracefully: Shutdown, or QP.Close by a program that knows the QP from Setup, can come before the fault is reported.
 func outcome(ctx context.Context, qp *QP, fault *transport.Fault) error {
 	if fault == nil {
 		return qp.identity.Admit(ctx, authn.Connection{Done: qp.done, Abort: qp.abort, Err: qp.Err})
@@ -71,7 +71,7 @@ func outcome(ctx context.Context, qp *QP, fault *transport.Fault) error {
 func (qp *QP) abandon(err error) {
 	if qp.conn.Load() != nil { // it has ended with the error of the negotiation, or the program has panicked since
 		qp.abort(err)
-		_ = qp.waitEnded(abortTime) // what the caller is told of the connection is so then
+		_ = qp.waitEnded(abortTime) // so that what the caller is told about the connection is true
 		return
 	}
 	qp.mu.Lock()

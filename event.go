@@ -19,9 +19,9 @@ type Event struct {
 type EventKind uint8
 
 const (
-	// EventClosed means that both sides have ended the stream gracefully. Over TCP without TLS the
-	// end of the peer's process, even if it is killed, is no different if nothing is under way, and over
-	// SCTP QP.Abort of the peer. Where that matters the applications agree on the end by a message.
+	// EventClosed means that both sides have ended the stream gracefully. Over TCP without TLS the end
+	// of the peer's process, even a killed one, looks the same if no work was outstanding. Over SCTP so does
+	// QP.Abort of the peer. If that matters, the applications must agree on the end by a message.
 	EventClosed EventKind = iota + 1
 	// EventTerminateReceived means that the peer sent a Terminate. Err is a *TerminateError.
 	EventTerminateReceived

@@ -57,7 +57,7 @@ func TestNamesOfKindsStatesAndOps(t *testing.T) {
 	require.Equal(t, "Op(99)", iwarp.Op(99).String())
 }
 
-// TestLogTellsOperators: of refused connections and of QPs that ended with an error.
+// TestLogTellsOperators of refused connections and of QPs that ended with an error.
 func TestLogTellsOperators(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -134,7 +134,7 @@ func TestStatsOfATerminate(t *testing.T) {
 	require.Equal(t, client.qp.Stats().Sent.RDMAWrite.Messages-1, server.qp.Stats().Received.RDMAWrite.Messages, "that of the bad one is none")
 }
 
-// TestQPKeepsNothingOfSetup when it has been established: an Event that is not read may keep the QP for as long as there is the RNIC.
+// TestQPKeepsNothingOfSetup when it has been established: an Event that is not read may keep the QP for as long as the RNIC exists.
 func TestQPKeepsNothingOfSetup(t *testing.T) {
 	gone := make(chan struct{})
 	prepare := func() func(context.Context, *iwarp.QP) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestEveryOperation does each operation, waits for what tells that it has arrived, and looks
-// at what it has done.
+// TestEveryOperation does each operation, waits for the confirmation that it has arrived, and
+// checks its effect.
 func TestEveryOperation(t *testing.T) {
 	const n, rounds = 30_000, 4
 	client, server := committers(t)

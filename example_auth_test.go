@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp/cm"
 )
 
-// authenticators makes what authenticates a client that holds a key of its own, and the server,
-// which holds the secret that all those keys are made of.
+// authenticators returns the Authenticators of a client, which holds a key of its own, and of the
+// server, which holds the secret that all those keys are derived from.
 func authenticators() (client, server *cm.Auth) {
 	secret := []byte("thirty-two octets, random ones !")
 	name := [16]byte([]byte("client-000000001"))
@@ -22,8 +22,8 @@ func authenticators() (client, server *cm.Auth) {
 	return client, server
 }
 
-// A listener with an Authenticator serves each request in a goroutine of its own, for Accept waits
-// until the initiator has proved itself.
+// A listener with an Authenticator serves each request in a goroutine of its own, because Accept
+// waits until the initiator has proved its identity.
 func ExampleListener_Serve() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -86,8 +86,8 @@ func ExampleQP_Peer() {
 	// true: client-000000001
 }
 
-// The peer of a request is known before it is answered; that it is not an old request, only when
-// Accept has returned.
+// The peer of a request is known before the request is answered. Only when Accept has returned is it
+// certain that it is not an old request.
 func ExampleConnRequest_Peer() {
 	_, _, done := authenticated(func(request *iwarp.ConnRequest) {
 		peer, known := request.Peer()
@@ -115,7 +115,7 @@ func ExampleQP_Export() {
 	// true
 }
 
-// A trace tells where a set-up has got to.
+// A trace shows the progress of a set-up.
 func ExampleSetupStage_String() {
 	rnic := must(iwarp.Open(nil))
 	defer rnic.Close()

@@ -74,7 +74,7 @@ func ExampleQP_CommitThen() {
 	// Output: the log ends at 4104
 }
 
-// A Write and its Commit go out in one batch, and one completion tells of both.
+// A Write and its Commit are sent in one batch, and one completion reports both.
 func ExampleQP_PostSend_commit() {
 	qp, _, log, done := durable()
 	defer done()

@@ -73,8 +73,8 @@ func ExampleQPConfig_trace() {
 	// true
 }
 
-// A handler that may be busy for long keeps its peer waiting and does not end the
-// connection; an operator hears of it.
+// A handler that may be busy for long makes its peer wait without ending the connection.
+// An event informs the operator.
 func ExampleQPConfig_rnrWait() {
 	ctx := context.Background()
 	rnic := must(iwarp.Open(nil))

@@ -77,7 +77,7 @@ func ExampleRNIC_Listen() {
 	// Output: 2 connections
 }
 
-// A connection that exists already, here one in memory, becomes a queue pair.
+// An existing connection, here one in memory, becomes a queue pair.
 func ExampleRNIC_Client() {
 	ctx := context.Background()
 	rnic := must(iwarp.Open(nil))
@@ -145,7 +145,7 @@ func ExampleListener_Accept() {
 	// ORD 32
 }
 
-// A responder posts its receives before the Reply goes out, so that the first message
+// A responder posts its receives before it sends the Reply, so that the first message
 // finds one.
 func ExampleConnRequest_Accept() {
 	ctx := context.Background()
@@ -172,7 +172,7 @@ func ExampleConnRequest_Accept() {
 	// Output: Receive 1 success
 }
 
-// A responder refuses, and says why; the initiator gets it with the error.
+// A responder refuses and gives a reason, which the initiator finds in the error.
 func ExampleConnRequest_Reject() {
 	ctx := context.Background()
 	rnic := must(iwarp.Open(nil))
@@ -198,7 +198,7 @@ func ExampleConnRequest_Reject() {
 }
 
 // A responder that cannot work with so few outstanding RDMA Reads says how many it
-// takes, and the initiator tries again.
+// needs, and the initiator tries again.
 func ExampleConnRequest_RejectDepths() {
 	ctx := context.Background()
 	rnic := must(iwarp.Open(nil))
@@ -227,7 +227,7 @@ func ExampleConnRequest_RejectDepths() {
 	// Output: IRD 8
 }
 
-// Events tell an operator how connections have ended.
+// Events inform an operator how connections have ended.
 func ExampleRNIC_Events() {
 	rnic := must(iwarp.Open(nil))
 	pd := must(rnic.AllocPD())
@@ -248,8 +248,8 @@ func ExampleRNIC_Events() {
 	// Output: terminated: iwarp: terminated: RDMAP local catastrophic (0/0/00): the application cannot continue
 }
 
-// Shutdown ends connections so that the last messages arrive: before it returns the peer
-// has taken them.
+// Shutdown ends connections so that the last messages arrive: when it returns, the peer
+// has received them.
 func ExampleRNIC_Shutdown() {
 	server, client := must(iwarp.Open(nil)), must(iwarp.Open(nil))
 	defer server.Close()
@@ -280,7 +280,7 @@ func ExampleRNIC_Shutdown() {
 	// Output: 50 messages taken
 }
 
-// Close ends whatever is left, and returns when nothing of the RNIC is running any more.
+// Close ends everything, and returns when all goroutines of the RNIC have ended.
 func ExampleRNIC_Close() {
 	rnic := must(iwarp.Open(nil))
 	pd := must(rnic.AllocPD())

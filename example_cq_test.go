@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// One CQ serves many queue pairs; the completion tells whose it is.
+// One CQ serves many queue pairs; each completion names its queue pair.
 func ExampleRNIC_CreateCQ() {
 	ctx := context.Background()
 	rnic := must(iwarp.Open(nil))
@@ -34,7 +34,7 @@ func ExampleRNIC_CreateCQ() {
 	// Ada success
 }
 
-// Poll takes what is there and never waits: for a program that has other things to do.
+// Poll takes the available completions and never waits: for a program that has other things to do.
 func ExampleCQ_Poll() {
 	client, _, _, done := pair()
 	defer done()
@@ -54,7 +54,7 @@ func ExampleCQ_Poll() {
 	// 2 RDMA Read success
 }
 
-// Signal calls a goroutine back that waits for completions, here because there is something else to do.
+// Signal makes a goroutine return from its wait for completions, here because there is other work.
 func ExampleCQ_Signal() {
 	client, _, _, done := pair()
 	defer done()
@@ -71,7 +71,7 @@ func ExampleCQ_Signal() {
 	// 0 completions, and an order
 }
 
-// Wait sleeps until there is something, and takes as much as there is room for.
+// Wait sleeps until there is a completion, and takes as many as fit.
 func ExampleCQ_Wait() {
 	client, _, _, done := pair()
 	defer done()
@@ -105,7 +105,7 @@ func ExampleCQ_WaitSolicited() {
 	// Output: 3 messages
 }
 
-// A loop over completions, as they come.
+// A loop over completions as they arrive.
 func ExampleCQ_All() {
 	client, server, _, done := pair()
 	defer done()

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// What this side takes fits into an octet of private data.
+// The extensions that this side supports fit in an octet of private data.
 func ExampleQP_Extensions() {
 	client, _, _, done := pair()
 	defer done()
@@ -17,7 +17,7 @@ func ExampleQP_Extensions() {
 	// Output: true true false
 }
 
-// The two applications negotiate in their private data what they use.
+// The two applications negotiate in their private data which extensions they use.
 func ExampleQP_SetPeerExtensions() {
 	rnic := must(iwarp.Open(nil))
 	defer rnic.Close()
@@ -32,7 +32,7 @@ func ExampleQP_SetPeerExtensions() {
 	// true
 }
 
-// What the peer has used, or answered, it is known to take.
+// The peer is known to support the extensions that it has used or answered.
 func ExampleQP_PeerExtensions() {
 	client, server, _, done := pair()
 	defer done()

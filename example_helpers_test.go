@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// Two Writes and what tells that they are placed go out in one batch, and one call waits for
-// all of them.
+// Two Writes, and the Read that confirms that they have been placed, are sent in one batch, and one
+// call waits for all of them.
 func ExampleQP_Do() {
 	client, _, pd, done := pair()
 	defer done()
@@ -28,7 +28,7 @@ func ExampleQP_Do() {
 	// Output: 3 done; "first\x00\x00\x00second\x00\x00"
 }
 
-// The error of a list tells which work request was the first that did not succeed.
+// The error of a list says which work request was the first that did not succeed.
 func ExampleListError() {
 	client, _, pd, done := pair()
 	defer done()
@@ -44,7 +44,7 @@ func ExampleListError() {
 	// Output: 1 done; wrong: 1 true
 }
 
-// A window is lent, used, and given back by the peer's message.
+// A window is bound, used, and invalidated by the peer's message.
 func ExampleQP_SendInvalidate() {
 	ctx := context.Background()
 	client, server, pd, done := pair()
@@ -66,7 +66,7 @@ func ExampleQP_SendInvalidate() {
 	// Output: data, done; given back: true
 }
 
-// A window that was lent is revoked after everything that was posted before.
+// A bound window is revoked after all work that was posted before.
 func ExampleQP_LocalInvalidate() {
 	ctx := context.Background()
 	client, server, pd, done := pair()
@@ -84,7 +84,7 @@ func ExampleQP_LocalInvalidate() {
 	// Output: for a while: true
 }
 
-// A part of a region is lent to one peer under an STag of its own.
+// A window gives one peer access to a part of a region, under its own STag.
 func ExampleQP_Bind() {
 	ctx := context.Background()
 	client, server, pd, done := pair()
@@ -99,7 +99,7 @@ func ExampleQP_Bind() {
 	// Output: yours
 }
 
-// Memory is registered, lent and taken back without waiting for the peer.
+// Memory is registered, advertised and invalidated without waiting for the peer.
 func ExampleQP_Register() {
 	ctx := context.Background()
 	client, server, pd, done := pair()
@@ -130,7 +130,7 @@ func ExampleQP_SendImmediate() {
 	// Output: Receive of an Immediate [0 0 0 7 0 0 0 0]
 }
 
-// The peer learns that a Write has been placed, and which, from the Immediate Data behind it.
+// The Immediate Data after a Write tells the peer that the Write has been placed, and which one it is.
 func ExampleQP_RDMAWriteImm() {
 	ctx := context.Background()
 	client, server, pd, done := pair()
@@ -146,7 +146,7 @@ func ExampleQP_RDMAWriteImm() {
 	// Output: 42 a block
 }
 
-// The whole completion of a receive, where the length of the message is not all.
+// The whole completion of a receive, if the length of the message is not sufficient.
 func ExampleQP_RecvWC() {
 	ctx := context.Background()
 	client, server, pd, done := pair()
@@ -165,8 +165,8 @@ func ExampleQP_RecvWC() {
 	// Receive of an Immediate: "", solicited false, [1 0 0 0 0 0 0 0]
 }
 
-// What a client has read cannot be changed by the peer any more, for the sink is gone when
-// the Read is done.
+// The peer can no longer change what a client has read, because the sink is invalid when the
+// Read is done.
 func ExampleQP_RDMAReadInvalidate() {
 	ctx := context.Background()
 	client, _, pd, done := pair()
@@ -197,7 +197,7 @@ func ExampleQP_Swap() {
 	// 0 <nil>
 }
 
-// A file in place of memory. Package commit has files that can be made durable.
+// A file instead of memory. Package commit provides files that can be made durable.
 func ExampleNewFileBuffer() {
 	_, peer, pd, done := pair()
 	defer done()

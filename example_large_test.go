@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// zeros is a Buffer of so many of them.
+// zeros is a Buffer of this many zero octets.
 type zeros int64
 
 func (z zeros) Size() int64 { return int64(z) }
@@ -22,8 +22,8 @@ func (zeros) ReadAt(p []byte, _ int64) (int, error) {
 
 func (zeros) WriteAt([]byte, int64) (int, error) { return 0, errors.ErrUnsupported }
 
-// A region of 4 GiB and more, which an int of 64 bits can name, takes several RemoteBuffers, and a length beyond it is an
-// error.
+// A region of 4 GiB or more, whose length needs an int of 64 bits, takes several RemoteBuffers. A length beyond the region
+// is an error.
 func ExampleMR_AdvertiseRange() {
 	rnic := must(iwarp.Open(nil))
 	defer rnic.Close()

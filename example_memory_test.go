@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// Rights say what the peer may do with a region; what goes beyond them ends its
+// Rights say what the peer may do with a region. An access beyond them ends the peer's
 // connection and changes nothing.
 func ExamplePD_RegisterMR() {
 	_, peer, pd, done := pair()
@@ -31,8 +31,8 @@ func ExamplePD_RegisterMR() {
 	// to be read only: true
 }
 
-// A peer reaches the regions of its own protection domain, and no others, even if it
-// knows their STags.
+// A peer can access only the regions of its own protection domain, even if it knows the STags
+// of others.
 func ExampleRNIC_AllocPD() {
 	rnic := must(iwarp.Open(nil))
 	defer rnic.Close()
@@ -66,8 +66,8 @@ func ExampleMR_Slice() {
 	// true
 }
 
-// The peer is told of a part of a region. Addresses of this process stay here: the peer
-// counts from MROptions.BaseTO.
+// A part of a region is advertised to the peer. Addresses of this process are not revealed: the
+// peer counts from MROptions.BaseTO.
 func ExampleMR_Advertise() {
 	_, peer, pd, done := pair()
 	defer done()
@@ -86,7 +86,7 @@ func ExampleMR_Advertise() {
 	// true
 }
 
-// A client was given 1 MiB, and reads the record of 16 octets in the middle of it.
+// A client may read 1 MiB, and reads a record of 16 octets in the middle of it.
 func ExampleRemoteBuffer_Slice() {
 	client, _, pd, done := pair()
 	defer done()
@@ -104,7 +104,7 @@ func ExampleRemoteBuffer_Slice() {
 	// {0x00000000 0 0}
 }
 
-// Where memory is, in 16 octets for the private data or a Send.
+// A RemoteBuffer as 16 octets, for the private data or a Send.
 func ExampleRemoteBuffer_AppendBinary() {
 	here := iwarp.RemoteBuffer{STag: 0x01020304, TO: 4096, Len: 512}
 	message := must(here.AppendBinary([]byte("at ")))
@@ -118,7 +118,7 @@ func ExampleRemoteBuffer_AppendBinary() {
 	// true
 }
 
-// What a Send brought is a name for the peer's memory again.
+// The octets of a Send become a RemoteBuffer for the peer's memory again.
 func ExampleRemoteBuffer_UnmarshalBinary() {
 	var lent iwarp.RemoteBuffer
 	check(lent.UnmarshalBinary([]byte("\x01\x02\x03\x04\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x02\x00")))
@@ -129,7 +129,7 @@ func ExampleRemoteBuffer_UnmarshalBinary() {
 	// true
 }
 
-// Memory of the peer where a package wants an io.ReaderAt.
+// Memory of the peer for a package that needs an io.ReaderAt.
 func ExampleQP_Remote() {
 	client, _, pd, done := pair()
 	defer done()
@@ -141,7 +141,7 @@ func ExampleQP_Remote() {
 	// Output: book in far memory
 }
 
-// Reading past the end is an io.EOF, as with a file.
+// Reading past the end returns io.EOF, as with a file.
 func ExampleRemoteMemory_ReadAt() {
 	client, _, pd, done := pair()
 	defer done()
@@ -153,8 +153,8 @@ func ExampleRemoteMemory_ReadAt() {
 	// Output: memory, EOF
 }
 
-// Writing past the end is refused as a whole. What was written is in place when an RDMA
-// Read after it has its answer.
+// Writing past the end is refused as a whole. What was written is in place when a later RDMA
+// Read has completed.
 func ExampleRemoteMemory_WriteAt() {
 	client, _, pd, done := pair()
 	defer done()

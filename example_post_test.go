@@ -41,8 +41,8 @@ func ExampleQP_PostSend() {
 	// farmemory
 }
 
-// A region is lent for one answer. The server writes the answer and takes the STag out
-// of force with the message that tells of it.
+// A region is advertised for one answer. The server writes the answer, and invalidates the STag
+// with the message that announces the answer.
 func ExampleQP_PostSend_sendInvalidate() {
 	client, server, pd, done := pair()
 	defer done()
@@ -63,7 +63,7 @@ func ExampleQP_PostSend_sendInvalidate() {
 	// Output: 42, revoked: true
 }
 
-// Solicited marks the message that the peer's program should wake up for; see
+// Solicited marks the message for which the peer's program should wake up; see
 // [iwarp.CQ.WaitSolicited].
 func ExampleQP_PostSend_solicited() {
 	client, server, _, done := pair()
@@ -84,8 +84,8 @@ func ExampleQP_PostSend_solicited() {
 	// 2: solicited: true
 }
 
-// RDMA Writes complete when they have been handed to the network. An RDMA Read behind
-// them, here of no octets, completes when they are in place.
+// RDMA Writes complete when they have been handed to the network. A later RDMA Read, here
+// of no octets, completes when they are in place.
 func ExampleQP_PostSend_rdmaWrite() {
 	client, _, pd, done := pair()
 	defer done()
@@ -132,8 +132,8 @@ func ExampleQP_PostSend_rdmaRead() {
 	// Receive 7
 }
 
-// The sink of the Read is invalidated as the Read completes: what the peer knew of it
-// is worth nothing any more.
+// The sink of the Read is invalidated as the Read completes: the STag that the peer knows is
+// then useless.
 func ExampleQP_PostSend_rdmaReadInvalidate() {
 	client, _, pd, done := pair()
 	defer done()
@@ -155,7 +155,7 @@ func ExampleQP_PostSend_rdmaReadInvalidate() {
 	// true
 }
 
-// A region is invalidated in its turn: with LocalFence it waits for the Read that
+// A region is invalidated in order: with LocalFence the invalidation waits for the Read that
 // fills the region.
 func ExampleQP_PostSend_localInvalidate() {
 	client, server, pd, done := pair()
@@ -176,8 +176,8 @@ func ExampleQP_PostSend_localInvalidate() {
 	// Output: far away: iwarp: terminated by the peer: DDP tagged buffer: invalid STag (1/1/00)
 }
 
-// Fast registration: memory gets an STag, and the message after it tells the peer
-// which, all in one post.
+// Fast registration: memory gets an STag, and the next message tells the peer which one, all
+// in one post.
 func ExampleQP_PostSend_register() {
 	client, server, pd, done := pair()
 	defer done()
@@ -201,7 +201,7 @@ func ExampleQP_PostSend_register() {
 	// Output: page 2
 }
 
-// The same in one post: the message has the STag before the registration is posted.
+// The same in one post: the message contains the STag before the registration is posted.
 func ExampleMR_NextKey() {
 	client, server, pd, done := pair()
 	defer done()
@@ -226,7 +226,7 @@ func ExampleMR_NextKey() {
 	// Output: page 1
 }
 
-// One window lends one part of a region after the other, under a new STag each time.
+// One window covers one part of a region after the other, under a new STag each time.
 func ExampleQP_PostSend_bind() {
 	client, server, pd, done := pair()
 	defer done()

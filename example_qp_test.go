@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// What Setup posts goes out as soon as the connection is there.
+// What Setup posts is sent as soon as the connection is established.
 func ExampleQP_PostSend_early() {
 	ctx := context.Background()
 	rnic := must(iwarp.Open(nil))
@@ -33,7 +33,7 @@ func ExampleQP_PostSend_early() {
 	// Send 1 success
 }
 
-// After Drain the memory of everything that was posted before is the caller's again.
+// After Drain the memory of all work that was posted before belongs to the caller again.
 func ExampleQP_Drain() {
 	ctx := context.Background()
 	rnic := must(iwarp.Open(nil))
@@ -71,8 +71,8 @@ func ExampleCQ_Resize() {
 	// Output: iwarp: CQ of depth 0, less than 1
 }
 
-// Receives are posted ahead of the messages, and again as each has been looked at: the
-// ID says which part of the memory a message is in.
+// Receives are posted before the messages arrive, and again after each message was processed.
+// The ID says which part of the memory a message is in.
 func ExampleQP_PostRecv() {
 	client, server, pd, done := pair()
 	defer done()
@@ -105,7 +105,7 @@ func ExampleQP_PostRecv() {
 	// 1: message 5
 }
 
-// One receive at a time: it is enough for a protocol of questions and answers.
+// One receive at a time is enough for a request-response protocol.
 func ExampleQP_Recv() {
 	client, server, pd, done := pair()
 	defer done()
@@ -119,7 +119,7 @@ func ExampleQP_Recv() {
 	// Output: what time is it?
 }
 
-// What fits into one work request, and what goes out in one piece.
+// What fits in one work request, and what is sent in one segment.
 func ExampleQP_MaxSizes() {
 	client, _, _, done := pair()
 	defer done()
@@ -131,7 +131,7 @@ func ExampleQP_MaxSizes() {
 	// a page in one segment: true
 }
 
-// Counters tell what a connection has moved.
+// Counters show what a connection has transferred.
 func ExampleQP_Stats() {
 	client, server, pd, done := pair()
 	defer done()
@@ -147,7 +147,7 @@ func ExampleQP_Stats() {
 	// 4000 octets on the other side
 }
 
-// A graceful end: what was posted is done first, and both sides close.
+// A graceful end: posted work completes first, and both sides close.
 func ExampleQP_Close() {
 	client, server, _, done := pair()
 	defer done()
@@ -168,7 +168,7 @@ func ExampleQP_Close() {
 	// true
 }
 
-// An end without ceremony: work that is not complete is flushed.
+// An immediate end: incomplete work is flushed.
 func ExampleQP_Abort() {
 	client, server, _, done := pair()
 	defer done()
@@ -221,7 +221,7 @@ func ExampleTerminateError() {
 	// true
 }
 
-// A list of work requests is queued as far as it is sound.
+// A list of work requests is queued up to the first that is not valid.
 func ExamplePostError() {
 	client, _, _, done := pair()
 	defer done()
@@ -238,7 +238,7 @@ func ExamplePostError() {
 	// 1 completed
 }
 
-// A completion with an error knows what became of the connection.
+// A completion with an error contains the cause of the connection's end.
 func ExampleWC_Err() {
 	client, _, pd, done := pair()
 	defer done()
@@ -258,8 +258,8 @@ func ExampleWC_Err() {
 	// true true true
 }
 
-// A server that handles the completions of all its QPs in one place keeps what it knows of
-// a client with the QP. So it is at hand even for a message that comes before Accept has
+// A server that handles the completions of all its QPs in one place keeps the state of a client
+// with the QP. So it is available even for a message that arrives before Accept has
 // returned.
 func ExampleQP_UserData() {
 	ctx := context.Background()

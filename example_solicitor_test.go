@@ -11,8 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A server reads from the memory of many clients. However many there are, no more than 1 MiB is on
-// its way to the server. Reads of class Latency fail early where the window is the bottleneck.
+// A server reads from the memory of many clients. However many there are, at most 1 MiB is in transit
+// to the server. Reads of class Latency fail early if the window is the bottleneck.
 func ExampleNewSolicitor() {
 	solicitor := iwarp.NewSolicitor(solicit.Config{
 		Fixed:    1 << 20,

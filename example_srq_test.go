@@ -43,7 +43,7 @@ func ExamplePD_CreateSRQ() {
 	// 8 receives wait
 }
 
-// The application is told in time when receives become few.
+// An event informs the application in time that few receives are left.
 func ExampleSRQ_SetLimit() {
 	rnic := must(iwarp.Open(nil))
 	defer rnic.Close()
@@ -61,7 +61,7 @@ func ExampleSRQ_SetLimit() {
 	// Output: SRQ limit true 2
 }
 
-// The application is told when one client occupies many of the receives that all share.
+// An event informs the application that one client occupies many of the shared receives.
 func ExampleQP_SetRecvLimit() {
 	rnic := must(iwarp.Open(nil))
 	defer rnic.Close()
@@ -77,7 +77,7 @@ func ExampleQP_SetRecvLimit() {
 	// Output: receive limit true 2 held
 }
 
-// One buffer for whichever peer speaks first.
+// One buffer for whichever peer sends first.
 func ExampleSRQ_PostRecv() {
 	ctx := context.Background()
 	rnic := must(iwarp.Open(nil))
@@ -100,7 +100,7 @@ func ExampleSRQ_PostRecv() {
 	// Output: here I am; false, true
 }
 
-// How much is left, and how much has been used, tells how deep the SRQ should be.
+// How many receives are left, and how many were used, shows how deep the SRQ should be.
 func ExampleSRQ_Stats() {
 	rnic := must(iwarp.Open(nil))
 	defer rnic.Close()

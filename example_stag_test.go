@@ -12,9 +12,9 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A memory window lends a part of a region for a while. Its owner binds it and tells
-// the peer where it is; the peer writes, and gives the window back with the message that
-// says so.
+// A memory window gives access to a part of a region for a while. Its owner binds it and
+// advertises it to the peer. The peer writes, and invalidates the window with the message that
+// reports the write.
 func ExamplePD_AllocMW() {
 	ctx := context.Background()
 	owner, peer, pd, done := pair()
@@ -51,7 +51,7 @@ func ExamplePD_AllocMW() {
 }
 
 // Fast registration, as a storage protocol uses it for each command: memory gets an
-// STag, an RDMA Read fills it, and the STag dies with the Read; all in one post.
+// STag, an RDMA Read fills it, and the Read invalidates the STag; all in one post.
 func ExamplePD_AllocMR() {
 	ctx := context.Background()
 	owner, _, pd, done := pair()
@@ -74,7 +74,7 @@ func ExamplePD_AllocMR() {
 	// block 2: success
 }
 
-// What a peer may do ends when Invalidate returns, whether the peer likes it or not.
+// All access of a peer ends when Invalidate returns, without the peer's consent.
 func ExampleMR_Invalidate() {
 	ctx := context.Background()
 	_, peer, pd, done := pair()
@@ -92,7 +92,7 @@ func ExampleMR_Invalidate() {
 	// Output: on time!: iwarp: terminated by the peer: DDP tagged buffer: invalid STag (1/1/00)
 }
 
-// A window is revoked without the peer's help; then its region can go.
+// A window is revoked without the peer's help; then its region can be closed.
 func ExampleMW_Invalidate() {
 	ctx := context.Background()
 	owner, _, pd, done := pair()
@@ -112,7 +112,7 @@ func ExampleMW_Invalidate() {
 	// <nil>
 }
 
-// What the peer is told of a window. Its STag is a new one with each bind.
+// What a window advertises to the peer. Each bind gives it a new STag.
 func ExampleMW_Advertise() {
 	ctx := context.Background()
 	owner, peer, pd, done := pair()
@@ -151,7 +151,7 @@ func ExampleMR_Close() {
 	// true
 }
 
-// A file in place of memory: an RDMA Write becomes a WriteAt.
+// A file instead of memory: an RDMA Write becomes a WriteAt.
 func ExamplePD_RegisterBuffer() {
 	ctx := context.Background()
 	_, peer, pd, done := pair()
@@ -171,9 +171,9 @@ func ExamplePD_RegisterBuffer() {
 	// Output: into the file
 }
 
-// The usual pattern: the region of a helper is closed by a defer. If the helper was
-// cancelled its work request goes on; Close waits until it no longer uses the octets, and the
-// connection serves on.
+// The usual pattern: a defer closes the region of a helper. If the helper was cancelled its
+// work request continues; Close waits until the request no longer uses the octets, and the
+// connection remains usable.
 func ExampleMR_CloseContext() {
 	client, _, pd, done := pair()
 	defer done()
@@ -215,7 +215,7 @@ func (b *slowBuffer) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, "slow"[off:]), nil
 }
 
-// A window is closed once the work requests are done that bind it or invalidate it.
+// A window is closed when the work requests that bind or invalidate it are done.
 func ExampleMW_CloseContext() {
 	client, _, pd, done := pair()
 	defer done()

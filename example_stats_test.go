@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// What all QPs of an RNIC have done, those that have ended included, and how long it took.
+// What all QPs of an RNIC have done, including QPs that have ended, and how long it took.
 func ExampleRNIC_Stats() {
 	rnic := must(iwarp.Open(&iwarp.Config{Latency: true}))
 	defer rnic.Close()
@@ -30,7 +30,7 @@ func ExampleRNIC_Stats() {
 	// RDMA Read within a minute: true
 }
 
-// The QPs that are there now.
+// The current QPs.
 func ExampleRNIC_QPs() {
 	rnic := must(iwarp.Open(nil))
 	defer rnic.Close()
@@ -45,7 +45,7 @@ func ExampleRNIC_QPs() {
 	// map[client:RTS server:RTS]
 }
 
-// The kernel knows the round trip of a TCP connection, and nothing of a pipe.
+// The kernel knows the round trip of a TCP connection, but nothing about a pipe.
 func ExampleQP_TCP() {
 	client, _, _, done := pair()
 	defer done()
@@ -58,7 +58,7 @@ func ExampleQP_TCP() {
 	// pipe is not TCP
 }
 
-// How full a CQ is: completions that were not polled fill it, and those of a full one are lost.
+// How full a CQ is: completions that were not polled fill it, and when it is full further ones are lost.
 func ExampleCQ_Stats() {
 	client, _, _, done := pair()
 	defer done()

@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A sender that counts credits never sends a message for which no receive is posted. The receiver posts a receive again
-// first, and only then grants it again: here for several messages at a time, in a message of two octets.
+// A sender that counts credits never sends a message for which no receive is posted. The receiver first posts a receive
+// again, and only then grants it again: here for several messages at a time, in a message of two octets.
 func Example_credits() {
 	client, server, pd, done := pair()
 	defer done()
@@ -71,7 +71,7 @@ func Example_credits() {
 
 const pageSize = 4096
 
-// pages are octets that are not in one piece, and make a Buffer.
+// pages are a Buffer whose octets are not contiguous.
 type pages [][]byte
 
 func (p pages) Size() int64 { return int64(len(p)) * pageSize }
@@ -96,7 +96,7 @@ func (p pages) move(b []byte, off int64, move func(page, b []byte) int) (n int, 
 	return n, nil
 }
 
-// The pages of a cache are lent under one STag for one request, and the peer sees octets in one piece. This is what
+// The pages of a cache are registered under one STag for one request, and the peer sees contiguous octets. This is what
 // ib_map_mr_sg and IB_WR_REG_MR do in the Linux kernel.
 func ExamplePD_AllocMR_pages() {
 	client, server, pd, done := pair()

@@ -11,14 +11,14 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// integersOf is memory for n 64-bit integers that atomic operations may work on, as octets
-// and as integers.
+// integersOf returns memory for n 64-bit integers for atomic operations, as octets and as
+// integers.
 func integersOf(n int) (memory []byte, integers []uint64) {
 	integers = make([]uint64, n)
 	return unsafe.Slice((*byte)(unsafe.Pointer(&integers[0])), 8*n), integers
 }
 
-// One message, with a receive that waits for it.
+// One message, for which a receive was posted.
 func ExampleQP_Send() {
 	client, server, pd, done := pair()
 	defer done()
@@ -38,7 +38,7 @@ func ExampleQP_Send() {
 	// Output: Receive 1: hello
 }
 
-// Data goes to the peer's memory; the RDMA Read after it proves that it is there.
+// Data is written to the peer's memory; the RDMA Read after it confirms that it is there.
 func ExampleQP_RDMAWrite() {
 	client, _, pd, done := pair()
 	defer done()
@@ -54,7 +54,7 @@ func ExampleQP_RDMAWrite() {
 	// Output: written
 }
 
-// Data comes from the peer's memory, whose program has nothing to do.
+// Data is read from the peer's memory, without involving the peer's program.
 func ExampleQP_RDMARead() {
 	client, _, pd, done := pair()
 	defer done()
@@ -108,7 +108,7 @@ func ExampleQP_CompareSwap() {
 	// bob finds 0
 }
 
-// Numbers are drawn in one go: atomic operations may be outstanding together, up to the ORD.
+// Numbers are drawn in one post: several atomic operations may be outstanding, up to the ORD.
 func ExampleQP_PostSend_fetchAdd() {
 	client, _, pd, done := pair()
 	defer done()
@@ -135,7 +135,7 @@ func ExampleQP_PostSend_fetchAdd() {
 	// 101 -1
 }
 
-// A version is raised if it is still the one that was read: the second attempt is late.
+// A version is raised if it has not changed since it was read: the second attempt is late.
 func ExampleQP_PostSend_compareSwap() {
 	client, _, pd, done := pair()
 	defer done()
@@ -172,7 +172,7 @@ func ExampleQP_PostSend_swap() {
 	// Output: Swap: took 0xcafe, left 0
 }
 
-// Masks make several fields of one integer: here two counters of 32 bits, and a flag.
+// Masks divide one integer into several fields: here two counters of 32 bits, and a flag.
 func ExampleQP_PostSend_masks() {
 	client, _, pd, done := pair()
 	defer done()
@@ -204,7 +204,7 @@ func ExampleQP_PostSend_masks() {
 	// it is 5
 }
 
-// Data goes to the peer's memory, and eight octets tell its program that it is there.
+// Data is written to the peer's memory, and eight octets tell its program that it is there.
 func ExampleQP_PostSend_writeWithImmediate() {
 	client, server, pd, done := pair()
 	defer done()
@@ -225,7 +225,7 @@ func ExampleQP_PostSend_writeWithImmediate() {
 	// Output: Receive of an Immediate, number 7: block 7
 }
 
-// Immediate Data alone is the smallest message there is.
+// Immediate Data alone is the smallest message.
 func ExampleQP_PostSend_immediate() {
 	client, server, _, done := pair()
 	defer done()

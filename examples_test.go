@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withoutExample are the functions and methods that need no example of their own, by the
-// reason.
+// withoutExample lists, by reason, the functions and methods that need no example of their
+// own.
 var withoutExample = map[string]string{
 	"it tells what something is, and examples of others ask it": `
 		ConnRequest.IRD ConnRequest.LocalAddr ConnRequest.ORD ConnRequest.PrivateData ConnRequest.RemoteAddr

@@ -14,8 +14,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// What the tests of package iwarp_test see of the inside: errors and times that have no
-// exported name, and what tells that a resource was given back.
+// What the tests of package iwarp_test see of the internals: errors and times that have no
+// exported name, and functions that report whether a resource was released.
 
 var (
 	ErrAborted      = errAborted
@@ -51,7 +51,7 @@ func (r *RNIC) InUse() Limits {
 
 func (r *RNIC) NewQP(qc *QPConfig) (*QP, error) { return r.newQP(qc) }
 
-// IsClosed tells whether Close has begun.
+// IsClosed reports whether Close has begun.
 func (r *RNIC) IsClosed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +77,7 @@ func (r *RNIC) Raise(e Event)      { r.raise(e) }
 func (mr *MR) Valid() bool { return mr.region().Valid() }
 func (mw *MW) Valid() bool { return mw.latest.Load().Valid() }
 
-// Push enters completions, as a QP does, and tells whether there was room.
+// Push enters completions, as a QP does, and reports whether there was room.
 func (cq *CQ) Push(wcs ...WC) bool {
 	fit, sole := cq.push(wcs...)
 	sole.nudge()
@@ -127,7 +127,7 @@ func (qp *QP) Resume() { qp.conn.Load().Resume() }
 // Posted is how many receives wait for a message.
 func (qp *QP) Posted() int { return qp.rq.Posted() }
 
-// Outcome is that of a set-up that has failed with fault.
+// Outcome returns the outcome of a set-up that has failed with fault.
 func (qp *QP) Outcome(fault *transport.Fault) error { return outcome(context.Background(), qp, fault) }
 
 // GiveUp ends the wait of a message for a receive, as its time does.
@@ -175,7 +175,7 @@ func ConnectOver(t testing.TB, a, b transport.LLP, client *RNIC, cc *QPConfig, s
 // SIWWaits are the times of QP.wakeSIW.
 var SIWWaits = siwWaits
 
-// CompleteWithHelper completes a Send with a completion and then that of a blocking helper, and returns
+// CompleteWithHelper completes a Send with a completion and then a blocking helper's Send, and returns
 // how many completions there are when the helper is done.
 func (qp *QP) CompleteWithHelper() int {
 	e, send := events{qp}, uint32(makeBits(OpSend, 0))

@@ -13,8 +13,8 @@ import (
 // AllocMR allocates a region for fast registration. The region has no memory at first. An
 // OpRegister, posted to a QP, gives it memory or a Buffer of at most maxLen octets; after it
 // has been invalidated, another OpRegister may give it different memory. Registration copies
-// nothing and waits for nothing. What the region was given last is kept from the garbage collector
-// until the next OpRegister, or Close.
+// nothing and waits for nothing. The region retains its last memory or Buffer until the next
+// OpRegister, or Close.
 //
 // access limits the rights that a registration may grant; a registration that asks for other
 // rights is refused (for the rights of a peer, access is the Remote Access Flag of
@@ -41,11 +41,11 @@ func (pd *PD) AllocMR(maxLen int, access stag.Access, opts *MROptions) (*MR, err
 	})
 }
 
-// NextKey returns a key for the next OpRegister of a region of [PD.AllocMR], in SendWR.Key, for a
+// NextKey returns a key for SendWR.Key of the next OpRegister of a region of [PD.AllocMR], for a
 // caller that composes a message with the STag before it posts the OpRegister. A peer can hardly
-// predict it, and it is none of the last 128 keys of the region, among which those count that NextKey
-// has returned and that were not used. It fails for any other MR, and if there is no randomness. It
-// may be called from any goroutine.
+// predict the key. It differs from the last 128 keys of the region, including keys that NextKey
+// returned and that were not used. NextKey fails for any other MR, and if no randomness is
+// available. It may be called from any goroutine.
 func (mr *MR) NextKey() (uint8, error) { return mr.fast.NextKey() }
 
 // fillRegister prepares a registration. The state of the STag is known only when the request
@@ -70,9 +70,9 @@ func (qp *QP) fillRegister(r *rdmap.Request, wr *SendWR, known []int64) error {
 	return prepareError(wr.Op, err)
 }
 
-// sizes are those of the Buffers that work requests register, by their indexes; nil: they register none. few is memory for
-// them. The methods of a Buffer are the program's: they may take a lock that another goroutine holds while it posts, and
-// they may panic.
+// sizes returns the sizes of the Buffers that work requests register, indexed like wrs, or nil if they register none. few
+// is memory for the result. No lock may be held: the methods of a Buffer are code of the program, which may take a lock
+// that another goroutine holds while it posts, and may panic.
 func sizes(wrs []SendWR, few *[8]int64) (known []int64) {
 	for i := range wrs {
 		if wr := &wrs[i]; wr.Op == OpRegister && wr.Buffer != nil {

@@ -46,8 +46,8 @@ func TestVERBS_1_13_15_20_RegisterReadInvalidate(t *testing.T) {
 	})
 }
 
-// TestVERBS_1_KeyOfTheCaller: of what is registered whole, by a work request, and bound. The
-// peer may know the STag before any of it.
+// TestVERBS_1_KeyOfTheCaller: of a region, of a registration by a work request, and of a
+// window. The peer may know the STag before any of these.
 func TestVERBS_1_KeyOfTheCaller(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -113,7 +113,7 @@ func TestVERBS_13_14_PeerUsesRegistrations(t *testing.T) {
 	})
 }
 
-// TestVERBS_12_14_RegisterThatIsRefused: the completion tells, and the QP ends.
+// TestVERBS_12_14_RegisterThatIsRefused: the completion says why, and the QP ends.
 func TestVERBS_12_14_RegisterThatIsRefused(t *testing.T) {
 	const most = 8
 	for expectation, bad := range map[string]func(k *talk, wr *iwarp.SendWR){
@@ -281,7 +281,7 @@ func TestNoNewWorkNamesAnMRThatIsBeingClosed(t *testing.T) {
 	})
 }
 
-// TestNoNewWorkNamesAnMRThatIsClosedBeforeItsRegistration, which is still queued: Close waits for that, and for no work behind it.
+// TestNoNewWorkNamesAnMRThatIsClosedBeforeItsRegistration, which is still queued: Close waits for the registration, and for no work after it.
 func TestNoNewWorkNamesAnMRThatIsClosedBeforeItsRegistration(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)

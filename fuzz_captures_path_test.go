@@ -25,7 +25,7 @@ type capturePath struct {
 	bufs  [][]byte
 	mems  map[stag.STag][]byte
 	mrs   map[stag.STag]*iwarp.MR
-	known map[stag.STag]stag.STag // from those of the capture to those of the QP
+	known map[stag.STag]stag.STag // from the capture's STags to the QP's
 }
 
 // captureListener is where the QPs over TCP are, in all executions.
@@ -130,7 +130,7 @@ func (p *capturePath) posts() {
 	}
 }
 
-// hears takes what the QP sends until it ends, and tells when all its Read Requests have come.
+// hears takes what the QP sends until it ends, and signals when all its Read Requests have come.
 func (p *capturePath) hears(all chan<- struct{}) {
 	var buf []byte
 	n, reads := 0, len(p.reads)
@@ -168,7 +168,7 @@ func (p *capturePath) sends(b []byte) {
 	_ = p.conn.(interface{ CloseWrite() error }).CloseWrite()
 }
 
-// judges collects what has become of it.
+// judges returns the outcome.
 func (p *capturePath) judges() *verdict {
 	v := &verdict{code: noCode, regions: p.mems}
 	var te *iwarp.TerminateError

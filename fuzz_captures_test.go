@@ -20,7 +20,7 @@ import (
 // that does none of this. All of them must take the same messages, place the same octets, complete the same Reads,
 // and find the same error.
 //
-// The input is the half of a capture, the mode, the size of segments, that of writes, where the octets end (2), and what
+// The input is the half of a capture, the mode, the size of segments, the size of writes, where the octets end (2), and what
 // happens to the segments (see wiretest.Benders).
 func FuzzCaptures(f *testing.F) {
 	halves := siwHalves(f)
@@ -119,8 +119,8 @@ func newSiwHalf(siw, other *half) *siwHalf {
 	return h
 }
 
-// invalidatesNothing makes Sends of those that invalidate: siw sent them when its Reads had been answered, but here nothing
-// waits for an answer.
+// invalidatesNothing makes the Sends that invalidate plain Sends: siw sent them when its Reads had been answered, but here
+// nothing waits for an answer.
 func (h *siwHalf) invalidatesNothing() {
 	for i, u := range h.ulpdus {
 		if op := u[1] & 15; !isTagged(u) && (op == 4 || op == 6) {
@@ -134,7 +134,7 @@ func (h *siwHalf) invalidatesNothing() {
 	h.assemble()
 }
 
-// resegmented are the sizes of payload that messages are cut into; 0: those of the capture.
+// resegmented are the payload sizes that messages are cut into; 0: the sizes in the capture.
 var resegmented = [...]int{0, 40, 1000, 12 << 10, 40 << 10}
 
 // A captureCase is an input.
@@ -153,7 +153,7 @@ func newCaptureCase(halves []*siwHalf, in []byte) *captureCase {
 	return c
 }
 
-// segments are those of the capture, or of the same messages with other sizes.
+// segments returns the segments of the capture, or of the same messages with other sizes.
 func (c *captureCase) segments() (list [][]byte) {
 	if c.size == 0 {
 		return c.ulpdus
@@ -178,7 +178,7 @@ func (c *captureCase) segments() (list [][]byte) {
 	return list
 }
 
-// octets are what is sent to a QP that has these STags, and how many segments come before the first that is damaged.
+// octets returns what is sent to a QP with these STags, and how many segments come before the first damaged one.
 func (c *captureCase) octets(stags map[stag.STag]stag.STag) (wire []byte, whole int) {
 	there, _ := wiretest.Benders(c.changes)
 	frame := func(list ...[]byte) (out []byte) {
@@ -203,7 +203,7 @@ func (c *captureCase) octets(stags map[stag.STag]stag.STag) (wire []byte, whole 
 	return wire, whole
 }
 
-// renamed puts STags in the place of those of the capture.
+// renamed replaces the STags of the capture.
 func renamed(u []byte, stags map[stag.STag]stag.STag) []byte {
 	u = bytes.Clone(u)
 	put := func(at int) {
@@ -269,8 +269,7 @@ func (c *captureCase) conceals(v *verdict) *verdict {
 	return v
 }
 
-// byReference is the verdict of the reference: nil if it does not know what came. racy: it depends on time what comes of
-// it.
+// byReference returns the verdict of the reference: nil if it does not know what came. racy: the outcome depends on timing.
 func (c *captureCase) byReference() (v *verdict, racy bool) {
 	r := &reference{crc: c.crc, came: make(map[int]bool), regions: make(map[stag.STag]*refRegion), receives: c.receives(), reads: c.reads}
 	v = &verdict{regions: make(map[stag.STag][]byte)}
@@ -287,5 +286,5 @@ func (c *captureCase) byReference() (v *verdict, racy bool) {
 	return c.conceals(v), r.racy
 }
 
-// ordered are the STags of the capture, in an order.
+// ordered returns the STags of the capture, sorted.
 func (c *captureCase) ordered() []stag.STag { return slices.Sorted(maps.Keys(c.spans)) }

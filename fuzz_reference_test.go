@@ -11,7 +11,7 @@ import (
 )
 
 // A reference takes the octets of a peer as the RFCs say, one octet after the other and with a copy of everything.
-// It has nothing in common with the receive path of the library but the codes of errors. It does not know RFC 7306.
+// It has nothing in common with the receive path of the library except the codes of errors. It does not know RFC 7306.
 type reference struct {
 	crc      bool
 	regions  map[stag.STag]*refRegion
@@ -50,7 +50,7 @@ type refMessage struct {
 	invalidated stag.STag
 }
 
-// noCode tells that the connection has ended without an error of its octets.
+// noCode means that the connection has ended without an error in its octets.
 const noCode transport.Code = 0xffff
 
 // receive takes all octets, and returns the error that ends the connection.
@@ -125,7 +125,7 @@ func (r *reference) place(st stag.STag, to uint64, payload []byte, remote bool) 
 	return noCode
 }
 
-// check holds octets against a region; nil: there is none. remote: the peer needs a right.
+// check compares octets with the bounds of a region; nil: there is none. remote: the peer needs a right.
 func (g *refRegion) check(to, n uint64, remote bool) transport.Code {
 	switch {
 	case g == nil || g.dead:
@@ -140,7 +140,7 @@ func (g *refRegion) check(to, n uint64, remote bool) transport.Code {
 	return noCode
 }
 
-// response is the next segment of what the oldest Read waits for, or an error.
+// response takes the next segment of the response to the oldest Read, or returns an error.
 func (r *reference) response(last bool, st stag.STag, to uint64, payload []byte) transport.Code {
 	if r.answered == len(r.reads) {
 		return transport.RDMAPOpcode
@@ -185,7 +185,7 @@ func (r *reference) untagged(last bool, control byte, b []byte) transport.Code {
 	return transport.RDMAPOpcode
 }
 
-// send is a segment of a Send.
+// send takes a segment of a Send.
 func (r *reference) send(last bool, op byte, st stag.STag, msn, mo uint32, payload []byte) transport.Code {
 	if msn != r.due[0]+1 {
 		return transport.DDPMSNRange
@@ -234,7 +234,7 @@ func (r *reference) send(last bool, op byte, st stag.STag, msn, mo uint32, paylo
 	return noCode
 }
 
-// begins tells whether the first n octets of the message that is due have come.
+// begins reports whether the first n octets of the message that is due have come.
 func (r *reference) begins(n int) bool {
 	for i := range n {
 		if !r.came[i] {
@@ -244,7 +244,7 @@ func (r *reference) begins(n int) bool {
 	return true
 }
 
-// single is a message that must be of one segment.
+// single takes a message that must have one segment.
 func (r *reference) single(last bool, mo uint32, n, most int, msn uint32, qn int, deliver func() transport.Code) transport.Code {
 	switch {
 	case !last:

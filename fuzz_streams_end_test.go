@@ -29,7 +29,7 @@ const (
 	streamParts
 )
 
-// streamSizes are those of operations.
+// streamSizes are the sizes of operations.
 var streamSizes = [...]int{0, 1, 17, 600, streamSlot}
 
 // A streamOp is an operation that was posted.

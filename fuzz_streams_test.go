@@ -129,7 +129,7 @@ func (s *streams) connects() bool {
 	return errors.Join(err, <-accepted) == nil
 }
 
-// run lets both ends work, and checks what has become of it.
+// run lets both ends work, and checks the outcome.
 func (s *streams) run() {
 	connected := s.connects()
 	require.True(s, connected || s.bent(), "there is a connection")
@@ -250,7 +250,7 @@ func (c *bentConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// next takes what is bent as one: nil if it is not whole.
+// next takes the next unit that is bent: nil if it is not whole.
 func (c *bentConn) next() (msg []byte) {
 	n := len(c.buf)
 	if !c.mode.markers {

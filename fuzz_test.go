@@ -24,7 +24,7 @@ import (
 //
 // The first octet of the input says whether the rest is octets of the TCP stream (odd)
 // or segments, each with its length in front, which are framed for it (even). STags
-// 1 to 6 of segments stand for those of the victim's regions.
+// 1 to 6 in segments stand for the STags of the victim's regions.
 func FuzzReceive(f *testing.F) {
 	for _, s := range fuzzSegments() {
 		f.Add(script(s))

@@ -17,7 +17,7 @@ import (
 )
 
 // dribblersOf keeps up to n connections to addr, each of which sends an octet of a Request
-// now and then and comes back a second after it was refused. It returns when they are there.
+// now and then and comes back a second after it was refused. It returns when they are established.
 func dribblersOf(t *testing.T, addr string, n int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -204,7 +204,7 @@ func TestRemoteMemory(t *testing.T) {
 		copy(want[100+c.off:], p)
 	}
 	back := make([]byte, 300)
-	_, err := m.ReadAt(back, 0) // it follows the Writes, and so tells that they are placed
+	_, err := m.ReadAt(back, 0) // it follows the Writes, and so confirms that they are placed
 	require.NoError(t, err)
 	require.Equal(t, want[100:400], back)
 	require.Equal(t, want, mem, "and nothing else was written")

@@ -35,7 +35,7 @@ func (v *victim) conversation() []step {
 	}
 }
 
-// boundary tells whether a step ends after n octets, and which: 0 is before the first.
+// boundary reports whether a step ends after n octets, and which: 0 is before the first.
 func boundary(steps []step, n int) (after int, ok bool) {
 	for i, s := range steps {
 		if n < len(s.wire) {
@@ -101,7 +101,7 @@ func TestDDP_60_61_73_CutAtEveryOctet(t *testing.T) {
 	}
 }
 
-// wantEndOf checks what is told of a connection that was cut after at octets.
+// wantEndOf checks what is reported of a connection that was cut after at octets.
 func (v *victim) wantEndOf(steps []step, at int, reset bool) {
 	v.Helper()
 	const responseAt = 3 // with the third step the QP has no work left

@@ -89,7 +89,7 @@ func TestRDMAP_80_PeerThatHasEndedItsHalfAndReadsNothing(t *testing.T) {
 	})
 }
 
-// A stuck connection takes nothing more, and tells of no end.
+// A stuck connection takes nothing more, and reports no end.
 type stuck struct {
 	net.Conn
 	is atomic.Bool

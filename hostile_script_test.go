@@ -92,7 +92,7 @@ func (v *victim) names(script string) wiretest.Names {
 	return n
 }
 
-// attacked sends segments and tells all that comes of it.
+// attacked sends segments and describes everything that results.
 func (v *victim) attacked(names wiretest.Names, segments [][]byte, alone bool) string {
 	v.Helper()
 	if !alone && wiretest.LLP == nil { // else it may be placed before the error is seen

@@ -64,7 +64,7 @@ func TestDDP_19_VersionOfUntaggedSegments(t *testing.T) {
 	attackScript(t, "testdata/hostile/untagged_version.txt")
 }
 
-// TestDDP_25_60_SegmentShorterThanItsHeader: there is no header to tell of.
+// TestDDP_25_60_SegmentShorterThanItsHeader: there is no header to report.
 func TestDDP_25_60_SegmentShorterThanItsHeader(t *testing.T) {
 	attackScript(t, "testdata/hostile/short.txt")
 }

@@ -175,8 +175,8 @@ func TestVERBS_9_21_27_28_HostileUseOfWindows(t *testing.T) {
 	windowAttacks(t, list)
 }
 
-// TestVERBS_17_18_22_27_HostileInvalidateOfWindows: the peer may give back what is lent
-// to it, and nothing else.
+// TestVERBS_17_18_22_27_HostileInvalidateOfWindows: the peer may invalidate a window that
+// is lent to it, and nothing else.
 func TestVERBS_17_18_22_27_HostileInvalidateOfWindows(t *testing.T) {
 	var list []windowAttack
 	invalidates := func(name string, code transport.Code, target func(v *victim) stag.STag) {

@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestIdleQPHasNoGoroutineAndLittleMemory: on TCP, where the system tells when there
+// TestIdleQPHasNoGoroutineAndLittleMemory: on TCP, where the system reports when there
 // is something to read.
 func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
 	if runtime.GOOS != "linux" || raceorder.Enabled {
@@ -75,7 +75,7 @@ func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
 	runtime.KeepAlive(qps)
 }
 
-// inUse tells how much memory is reachable.
+// inUse returns how much memory is reachable.
 func inUse() uint64 {
 	for range 3 { // pools let go of what they have in two steps
 		runtime.GC()

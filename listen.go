@@ -11,38 +11,38 @@ import (
 	"github.com/goiwarp/iwarp/internal/setup"
 )
 
-// ListenConfig says how a listener treats connections; nil means defaults.
+// ListenConfig configures a Listener; nil means the defaults.
 type ListenConfig struct {
-	// SetupTimeout bounds TLS, the whole Request of a connection and its authentication: 5 s by default. Like
-	// ProgressTimeout and MaxHalfOpen it must not be negative.
+	// SetupTimeout bounds the TLS handshake, the arrival of the whole Request, and the authentication of
+	// a connection: 5 s by default. Like ProgressTimeout and MaxHalfOpen it must not be negative.
 	// Octets that trickle in do not extend it (RFC 5044 section 7.1.2 rule 10). It also
-	// bounds the sending of the answer, with the wait for the first message if that has to
-	// prove the initiator.
+	// bounds the sending of the answer, together with the wait for the first message if the
+	// initiator must prove its identity by it.
 	SetupTimeout time.Duration
-	// ProgressTimeout bounds how long nothing comes of a Request that is not complete: 2 s
+	// ProgressTimeout bounds the time in which no octet of an incomplete Request arrives: 2 s
 	// by default, or SetupTimeout if that is less. Over SCTP it does not apply.
 	ProgressTimeout time.Duration
-	// MaxHalfOpen is how many connections may be in set-up, including those that the
-	// application has not answered yet: Limits.MaxHalfOpen by default. Where that is
-	// reached, a new connection takes the place of the oldest whose Request is not
-	// complete, so that peers that leave theirs unfinished do not keep others out. Where
-	// all wait for the application, further ones wait in the system's backlog.
+	// MaxHalfOpen limits the connections in set-up, including those that the application has
+	// not answered yet: Limits.MaxHalfOpen by default. At the limit, a new connection replaces
+	// the oldest one whose Request is incomplete, so that peers that do not complete their
+	// Requests cannot keep others out. If all connections wait for the application, further
+	// ones wait in the system's backlog.
 	//
-	// One costs a descriptor, a goroutine and some 10 KiB; with TLS about 30 KiB, and up to 350 KiB if
-	// the peer sends certificates of the 256 KiB that package tls takes.
+	// Each costs a descriptor, a goroutine and about 10 KiB; with TLS about 30 KiB, and up to 350 KiB if
+	// the peer sends certificates of 256 KiB, the most that package tls accepts.
 	MaxHalfOpen int
 	// TLS wraps connections in TLS 1.3, below MPA.
 	TLS *tls.Config
 	// Admit is called with the address of each peer, by one goroutine, before anything is read
-	// from its connection. An error closes it without an answer or a log. nil: all may connect.
-	// Admit and MaxHalfOpen are of a listener: [RNIC.Server], whose connection is there already, does
-	// not use them.
+	// from its connection. An error closes the connection without an answer or a log entry. nil: all
+	// peers may connect. [RNIC.Server], whose connection already exists, uses neither Admit nor
+	// MaxHalfOpen.
 	Admit func(remote net.Addr) error
-	// Auth authenticates connections: a ConnRequest has passed it. nil: the peers may be anyone.
+	// Auth authenticates connections: every ConnRequest has passed it. nil: the peers may be anyone.
 	Auth Authenticator
 }
 
-// complete checks a configuration and fills it in.
+// complete checks a configuration and fills in the defaults.
 func (r *RNIC) complete(lc *ListenConfig) (setup.ListenConfig, error) {
 	var c setup.ListenConfig
 	if lc != nil {
@@ -56,7 +56,7 @@ func (r *RNIC) complete(lc *ListenConfig) (setup.ListenConfig, error) {
 	return r.setups.Complete(&c)
 }
 
-// auth is the Authenticator of a listener, nil without one.
+// auth returns the Authenticator of a listener, or nil if there is none.
 func (lc *ListenConfig) auth() Authenticator {
 	if lc == nil {
 		return nil
@@ -64,14 +64,14 @@ func (lc *ListenConfig) auth() Authenticator {
 	return lc.Auth
 }
 
-// A Listener takes connections of initiators.
+// A Listener accepts connections from initiators.
 type Listener struct {
 	rnic     *RNIC
 	listener *setup.Listener
 	auth     Authenticator
 }
 
-// Listen takes connections at addr; for the networks see [RNIC.Dial]. ctx bounds
+// Listen listens for connections at addr; for the networks see [RNIC.Dial]. ctx bounds
 // only the call itself.
 func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfig) (*Listener, error) {
 	cfg, err := r.complete(lc)
@@ -89,9 +89,9 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 func (l *Listener) Addr() net.Addr { return l.listener.Addr() }
 
 // Accept returns the next connection request, which the caller must accept or
-// reject. While the listener can take no connection, because the process has no file
-// descriptor left for example, Accept waits until it can again; the Logger is told when
-// that begins, and if ctx ends meanwhile the error says so.
+// reject. While the listener cannot accept connections, for example because the process has
+// no file descriptor left, Accept waits until it can again. The listener logs the beginning
+// of such a time, and if ctx ends meanwhile the error says so.
 func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 	q, err := l.listener.Accept(ctx)
 	if err != nil {
@@ -101,13 +101,13 @@ func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 }
 
 // Serve calls handle for each connection request, in a goroutine of its own, until ctx or the
-// listener ends; the error tells which. It does not wait for handlers. A request that handle has
+// listener ends; the error says which. It does not wait for handlers. A request that handle has
 // not answered when it returns is rejected.
 //
-// With an Authenticator it is the better way to take connections, because Accept waits for the
-// first message of the initiator: where one goroutine answers the requests in turn, an initiator
-// that never sends it holds up all others. ListenConfig.MaxHalfOpen bounds the requests, and
-// so the goroutines, that have not been answered.
+// With an Authenticator, Serve is better than a loop in one goroutine, because [ConnRequest.Accept]
+// waits for the initiator's first message: an initiator that never sends it would hold up all
+// others. ListenConfig.MaxHalfOpen bounds the number of unanswered requests, and so of their
+// goroutines.
 func (l *Listener) Serve(ctx context.Context, handle func(*ConnRequest)) error {
 	if handle == nil {
 		return fmt.Errorf("iwarp: Serve: the function that handles requests is nil")
@@ -125,11 +125,10 @@ func (l *Listener) Serve(ctx context.Context, handle func(*ConnRequest)) error {
 }
 
 // Close ends the listener and every connection that is still in set-up and was not
-// returned by Accept. Established QPs, and requests that Accept has returned, live
-// on.
+// returned by Accept. Established QPs, and requests that Accept has returned, remain.
 func (l *Listener) Close() error { return l.listener.Close() }
 
-// Server makes the responder of an existing connection: it reads the initiator's
+// Server makes this side the responder on an existing connection: it reads the initiator's
 // Request. From now on c belongs to the ConnRequest, and to the QP that accepts it: see
 // [RNIC.Client]. After an error c is closed. A nil c is an error.
 func (r *RNIC) Server(ctx context.Context, c net.Conn, lc *ListenConfig) (*ConnRequest, error) {

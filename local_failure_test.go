@@ -110,7 +110,7 @@ func TestMPA2_31_37_InitiatorThatCannotGoOn(t *testing.T) {
 }
 
 // TestMPA2_31_ResponderThatCannotGoOn: one that may send before it has received anything
-// tells why; one that may not only ends the connection (RFC 5044 section 7.1.2 rule 4).
+// says why; one that may not only ends the connection (RFC 5044 section 7.1.2 rule 4).
 func TestMPA2_31_ResponderThatCannotGoOn(t *testing.T) {
 	for name, f := range failures {
 		for _, early := range []bool{true, false} {

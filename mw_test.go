@@ -46,7 +46,7 @@ func TestVERBS_15_30_WindowIsLentAndGivenBack(t *testing.T) {
 			for i := range 3 {
 				fillRandom(src)
 				src[0] = byte(i)
-				// The Bind and the Send that tells of it are posted one after the other.
+				// The Bind and the Send that announces it are posted one after the other.
 				require.NoError(t, owner.qp.PostSend(iwarp.SendWR{
 					Op: iwarp.OpBind, Flags: iwarp.Unsignaled, MW: mw, Local: []iwarp.SGE{mr.Slice(1000*i, 100)},
 					Access: stag.RemoteWrite | stag.RemoteRead, Remote: iwarp.RemoteBuffer{TO: uint64(i) << 40},
@@ -163,7 +163,7 @@ func TestVERBS_26_BindThatIsRefused(t *testing.T) {
 	}
 }
 
-// TestVERBS_26_90_InvalidBind: what is wrong by itself is refused when it is posted.
+// TestVERBS_26_90_InvalidBind: a Bind that is invalid by itself is refused when it is posted.
 func TestVERBS_26_90_InvalidBind(t *testing.T) {
 	k, another := newTalk(t, iwarp.QPConfig{}, nil), newSide(t, nil)
 	_, mr := k.register(8, lendable, nil)

@@ -152,7 +152,7 @@ func TestRDMAP_100_ARCH_29_ReceiveImpliesEarlierWrites(t *testing.T) {
 	})
 }
 
-// TestRDMAP_57_CompletionOfAReceive: it tells length, event and invalidated STag.
+// TestRDMAP_57_CompletionOfAReceive: it reports length, event and invalidated STag.
 func TestRDMAP_57_CompletionOfAReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)

@@ -74,7 +74,7 @@ func TestOverloadOfPostedWork(t *testing.T) {
 	})
 }
 
-// aliveHeap is what is alive of the heap.
+// aliveHeap returns the size of the live heap.
 func aliveHeap() uint64 {
 	runtime.GC()
 	runtime.GC() // what pools hold goes by the second one
@@ -117,7 +117,7 @@ func newBoundedServer(t *testing.T, most, octets int) *boundedServer {
 	return s
 }
 
-// storm dials that often, a few at a time, and returns what was accepted, and how many failed.
+// storm dials the given number of times, a few at once, and returns the accepted QPs and the number of failures.
 func (s *boundedServer) storm(client *side, times int) (qps []*iwarp.QP, failed int) {
 	const inFlight = 16
 	ctx := testContext(s.T)

@@ -29,11 +29,11 @@ type PD struct {
 // and RDMA Reads call ReadAt. Both may be called from several goroutines at the same time, and
 // WriteAt in any order. Size is called once, first of all, by the goroutine that registers the
 // Buffer or posts the OpRegister. An atomic operation is a ReadAt and a WriteAt of eight octets
-// at an offset that is a multiple of eight: see the package documentation. One whose octets are
-// in memory, behind a lock for example, may be a [stag.MemoryBuffer]: its payload is copied once
-// less.
+// at an offset that is a multiple of eight: see the package documentation. A Buffer whose octets
+// are in memory, behind a lock for example, may be a [stag.MemoryBuffer]; its payload is then
+// copied once less.
 //
-// The goroutine that calls another method sends or receives for a QP meanwhile. So a method must
+// A goroutine that calls any other method is sending or receiving for a QP. A method must therefore
 // not wait for work of that QP: a blocking helper there waits for itself, until its context ends.
 type Buffer = stag.Buffer
 
@@ -67,15 +67,16 @@ type MROptions struct {
 	// PD completes, so that a Send of the peer can replace a Commit and the wait for its
 	// response. If that fails the QP ends. Meanwhile the QP receives nothing from its peer.
 	//
-	// A region that was closed is not made durable any more, since its Durable may be closed, too: a message that comes
-	// after [MR.Close] says nothing of what its sender has written to the region before. Call Flush of Durable behind
-	// Close, and rely on such a message only when that has succeeded.
+	// A closed region is no longer made durable, since its Durable may be closed, too: a message that arrives after
+	// [MR.Close] says nothing about what its sender wrote to the region before. Call the Flush method of Durable after
+	// Close, and rely on such a message only if that has succeeded.
 	DurableOnReceive bool
 	// WriteThrough makes each segment durable as it is written, which leaves less work for a
 	// Commit. It does not apply to atomic operations and follow-ons.
 	WriteThrough bool
-	// Integrity verifies octets before a Commit makes them durable, or, of the whole region, each receive with
-	// DurableOnReceive. On an error they are not, and the Commit fails with commit.Integrity, or the QP ends.
+	// Integrity verifies octets before a Commit makes them durable. With DurableOnReceive it verifies the whole region
+	// before each receive. After an error the octets are not made durable, and the Commit fails with commit.Integrity,
+	// or the QP ends.
 	Integrity func(off, n int64) error
 
 	// Withdraw, if not nil, is called before [MR.Invalidate] or [MR.Close] revokes the region,

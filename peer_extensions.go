@@ -23,7 +23,7 @@ func (qp *QP) Extensions() Extensions {
 }
 
 // PeerExtensions returns the extensions that the peer is known to support. The set is empty at
-// first. It has the extensions that the application has passed to SetPeerExtensions, those
+// first. It contains the extensions that the application has passed to SetPeerExtensions, those
 // that the peer has used or has answered, and RDMA Commit if both sides have offered it. An
 // operation that is not in the set may still be posted, but if the peer does not support it
 // the connection ends, with an error that matches ErrUnsupported. A FetchAdd of 0, for

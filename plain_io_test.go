@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// plainIO tells whether all connections of the tests go by package net.
+// plainIO reports whether all connections of the tests use package net.
 var plainIO = os.Getenv("IWARP_PLAIN_IO") == "1" || !transport.HasRawTCP
 
 // netConn is the path of a TCP connection that goes by package net.

@@ -164,7 +164,7 @@ func TestErrorsOfClientTellWhichSideHungUp(t *testing.T) {
 	})
 }
 
-// TestErrorOfClientOverTLSOfTheProgram: the library knows nothing of that TLS, and still tells what the peer may be.
+// TestErrorOfClientOverTLSOfTheProgram: the library knows nothing of that TLS, and still says what the peer may be.
 func TestErrorOfClientOverTLSOfTheProgram(t *testing.T) {
 	s := newSide(t, nil)
 	cert, roots := selfsigned.New("iwarp.test")

@@ -29,7 +29,7 @@ type QP struct {
 	rnic *RNIC
 	id   uint64 // the stream identity of stag.Scope
 
-	peerExtensions atomic.Uint32 // that the application has told of; beside id it takes no padding
+	peerExtensions atomic.Uint32 // of SetPeerExtensions; next to id it needs no padding
 
 	cfg    QPConfig
 	window *soliciting.User // nil: without a Solicitor
@@ -42,7 +42,7 @@ type QP struct {
 	sent     completionBatch // guarded by the stream's lock
 	received completionBatch // the receiving goroutine's
 
-	// Set before conn is; until then no other goroutine looks at them.
+	// Set before conn is; until then no other goroutine accesses them.
 	stream *rdmap.Stream
 	llp    transport.LLP
 	terms  *mpa.Terms
@@ -56,8 +56,8 @@ type QP struct {
 	sendSlots, recvSlots slots.Count
 	staller              slots.Staller // resumes conn
 	shared               sharing
-	// A completion was lost. A goroutine that finds that looks at this before it gives up the
-	// right to receive, or to send, whichever it has; one with neither has posted, and sends.
+	// overflow: a completion was lost. The goroutine that finds that checks overflow before it
+	// gives up its right to receive or to send; without such a right it has posted, and sends next.
 	overflow atomic.Bool
 
 	done   chan struct{}   // closed when everything has ended
@@ -67,9 +67,9 @@ type QP struct {
 	early     []rdmap.Request // posted while not connected
 	err       error           // the first cause of the end
 	term      *TerminateError // sent or received
-	fenceTold bool            // the log has been told, or will be, of work that waits: see tellFenced
+	fenceTold bool            // work that waits was logged, or will be: see tellFenced
 
-	retransmits uint32 // of the TCP connection, as it was told last: see TCP
+	retransmits uint32 // of the TCP connection, as last reported: see TCP
 }
 
 // RNRWaitForever, as [QPConfig].RNRWait, means no time limit: a message waits until a receive
@@ -79,121 +79,120 @@ const RNRWaitForever time.Duration = 1<<63 - 1
 
 const defaultRNRWait = 30 * time.Second
 
-// QPConfig says what a QP is made of. PD must be set; zero values elsewhere mean
-// defaults.
+// QPConfig configures a QP. PD must be set; zero values elsewhere mean the defaults.
 type QPConfig struct {
 	PD *PD
-	// SendCQ and RecvCQ take the completions; they may be the same, and shared with
-	// other QPs. A CQ without room for the SendDepth and RecvDepth that are
+	// SendCQ and RecvCQ receive the completions; they may be the same CQ, and shared with
+	// other QPs. A CQ with too few entries for the SendDepth and RecvDepth that are
 	// set is refused (ErrCQTooSmall). nil: a CQ of the QP's own, see QP.SendCQ.
 	SendCQ, RecvCQ *CQ
-	// SRQ, if it is set, is where messages of the peer take their receives from. It may
-	// be of another PD.
+	// SRQ, if set, provides the receives for messages of the peer. It may belong to
+	// another PD.
 	SRQ *SRQ
-	// SendDepth and RecvDepth are how many work requests each queue takes: 128 by
-	// default. One counts until its completion has been polled; one without a
-	// completion, until it is done. Memory is used only as the queues fill. With an SRQ
-	// RecvDepth is how many of its receives messages of this peer may occupy.
+	// SendDepth and RecvDepth limit the work requests in each queue: 128 by default. A work
+	// request counts until its completion has been polled, or, if it has no completion,
+	// until it is done. Memory is used only as the queues fill. With an SRQ, RecvDepth
+	// limits how many of its receives messages of this peer may occupy.
 	SendDepth, RecvDepth int
 	// IRD is how many RDMA Reads, atomic operations and Commits the peer may have
-	// outstanding here, ORD how many this side wants to have outstanding there: 16 by
-	// default, -1: none. Connection set-up may lower ORD (RFC 6581 section 9.1); see QP.IRD
-	// and QP.ORD.
+	// outstanding on this QP, and ORD how many this side may have outstanding at the peer:
+	// 16 by default; -1 means none. Connection set-up may lower ORD (RFC 6581 section 9.1);
+	// see QP.IRD and QP.ORD.
 	IRD, ORD int
-	// Solicitor, if it is set, makes the RDMA Reads of this QP wait for their part of a window
-	// that QPs share.
+	// Solicitor, if set, makes the RDMA Reads of this QP wait until a window that QPs share
+	// admits them.
 	Solicitor *Solicitor
-	// PrivateData goes to the peer's application with the Request or Reply: at most
-	// 248 octets, 508 over SCTP or with MPAOptions.LargePrivateData, 512 of these in revision 1, less 20
-	// with CommitOptions.Negotiate, and less what an Authenticator adds (that of package cm: up
-	// to 96, or 128 with SuiteX25519). More is an error, of Dial and Client before anything is
-	// connected or sent.
+	// PrivateData is sent to the peer's application in the Request or Reply. It has at most 248
+	// octets, or 508 over SCTP or with MPAOptions.LargePrivateData, which allows 512 in revision 1.
+	// Of these, CommitOptions.Negotiate takes 20, and an Authenticator some (that of package cm up
+	// to 96, or 128 with SuiteX25519). More is an error; Dial and Client report it before they
+	// connect or send anything.
 	PrivateData []byte
-	// Setup runs while the QP is Idle, before our Request or Reply goes out: the
-	// place to post receives and to register memory for this QP alone. Send work
-	// requests may be posted too: they are sent once the connection is there. The
+	// Setup runs while the QP is Idle, before this side sends its Request or Reply: it is
+	// the place to post receives and to register memory for this QP alone. Send work
+	// requests may be posted too; they are sent once the connection is established. An
 	// error of Setup ends the set-up.
 	Setup func(ctx context.Context, qp *QP) error
 	// RNRWait is how long a message waits for a receive to be posted: 30 s by default.
-	// After the first second EventNoReceive tells of it; when the wait is over the stream
-	// ends with DDP's "no buffer" (1/2/02, RFC 5041 section 7.2), for which both sides get
-	// an error that matches ErrNoReceive. Negative: no wait, the stream ends at once.
-	// RNRWaitForever: no limit, which is what rnr_retry = 7 means to a sender of ibverbs.
+	// After the first second EventNoReceive reports the wait. When it is over, the stream
+	// ends with DDP's "no buffer" (1/2/02, RFC 5041 section 7.2), and both sides get an
+	// error that matches ErrNoReceive. A negative value ends the stream without a wait.
+	// RNRWaitForever sets no limit, like rnr_retry = 7 at a sender with ibverbs.
 	//
-	// While a message waits nothing is read from the connection, neither data nor the
-	// answers to RDMA Reads nor the peer's end. That holds the peer back; and a peer that
-	// is gone may be noticed only when the wait is over.
+	// While a message waits, nothing is read from the connection: neither data, nor the
+	// responses to RDMA Reads, nor the peer's end. This slows the peer down, and a peer
+	// that has vanished may be noticed only when the wait is over.
 	RNRWait time.Duration
-	// StallWait is how long posted work may make no progress before EventNoProgress tells of it,
-	// 8 ms at least, and up to an eighth longer; 0: it is not watched. Octets are counted in
-	// batches of up to a mebibyte: on a slow path it should be long enough for one. A negative
-	// value is an error.
+	// StallWait is how long posted work may make no progress before EventNoProgress reports it.
+	// Values below 8 ms mean 8 ms, and the report may come up to an eighth later. 0: progress is
+	// not watched. Octets are counted in batches of up to a mebibyte: on a slow path StallWait
+	// should be long enough for one. A negative value is an error.
 	StallWait time.Duration
 	MPA       MPAOptions
-	// Commit enables RDMA Commit on this QP; nil: the peer's are refused as an unknown
-	// operation, and none can be posted.
+	// Commit enables RDMA Commit on this QP. If it is nil, Commits of the peer are refused as
+	// an unknown operation, and none can be posted.
 	Commit *CommitOptions
-	// TLS wraps the connection of Dial or Client in TLS 1.3, below MPA. Without a ServerName that of
-	// Dial is the host of its address, as in package tls.
+	// TLS wraps the connection of Dial or Client in TLS 1.3, below MPA. If it has no ServerName,
+	// Dial uses the host of its address, as package tls does.
 	TLS *tls.Config
 	// Auth authenticates the connection of Dial or Client; nil: the peer may be anyone. Accept
-	// uses that of the ListenConfig, and refuses another one here.
+	// uses the Authenticator of the ListenConfig, and refuses a different one here.
 	Auth Authenticator
-	// UserData is the caller's: QP.UserData returns it, and the library does not look at
-	// it. It is how the handler of a completion finds what belongs to WC.QP, for a receive
-	// may complete before Accept, Dial or Client has returned the QP.
+	// UserData belongs to the caller: QP.UserData returns it, and the library does not use it.
+	// With it the handler of a completion finds its own state for WC.QP, because a receive may
+	// complete before Accept, Dial or Client has returned the QP.
 	UserData any
-	// SetupTrace bounds and times the stages in which Dial, or Client, sets the connection up;
-	// nil: none. A responder has no use for it.
+	// SetupTrace, if set, bounds and times the stages in which Dial or Client sets up the
+	// connection. A responder does not use it.
 	SetupTrace *SetupTrace
-	// Trace gets a pcap of the connection, with synthetic TCP/IP headers, which Wireshark
+	// Trace receives a pcap of the connection, with synthetic TCP/IP headers, which Wireshark
 	// decodes. A Write that fails, or panics, ends the trace and nothing else. While a Write runs, PostSend and
 	// Terminate may wait for it; the end of the QP waits as it does for a Buffer: see QP.Close.
 	Trace io.Writer
 }
 
-// MPAOptions are choices of MPA, the framing over TCP (RFC 5044, RFC 6581).
+// MPAOptions are the options of MPA, the framing over TCP (RFC 5044, RFC 6581).
 type MPAOptions struct {
-	// Revision to ask for, or the highest to accept: 2 by default, or 1. A responder
-	// answers with the initiator's, or closes the connection if that is too high.
+	// Revision is the revision to request, or the highest to accept: 2 by default, or 1. A
+	// responder answers with the initiator's revision, or closes the connection if that is too high.
 	Revision int
-	// NoCRC waives the CRC32c of every FPDU. It is used all the same if the peer
-	// asks for it. Data is then protected by TCP's checksum alone.
+	// NoCRC waives the CRC32c of every FPDU, so that only TCP's checksum protects the data.
+	// CRCs are used nevertheless if the peer requests them.
 	NoCRC bool
 	// Markers asks the peer to insert Markers into what it sends.
 	Markers bool
-	// NoFallback: Dial does not try again with revision 1 when the peer closes the
+	// NoFallback keeps Dial from trying again with revision 1 when the peer closes the
 	// connection without an answer.
 	NoFallback bool
 	// EarlyResponderSend lets a responder send before it has received anything,
 	// which RFC 5044 section 7.1.2 forbids and some peers do.
 	EarlyResponderSend bool
-	// LargePrivateData raises the ceiling of PrivateData to 508 octets. Linux's siw
-	// takes no more than 252.
+	// LargePrivateData raises the limit of PrivateData to 508 octets. Linux's siw
+	// accepts no more than 252.
 	LargePrivateData bool
-	// MaxULPDU caps the size of DDP segments sent, 0: as the path allows. It is 128 at least, over SCTP 514.
+	// MaxULPDU limits the size of DDP segments sent. It is at least 128, or 514 over SCTP. 0: only the path limits it.
 	MaxULPDU int
-	// RTR are the kinds of ready-to-receive message (RFC 6581 section 9.2) that an
-	// initiator offers, and that a responder takes. 0: an initiator offers RTRWrite and
-	// RTRRead; a responder takes all. An RTRRead needs an ORD, and is not offered without; for
-	// a responder that takes it, or that may get it unasked (revision 1), the IRD is 1 at least.
-	// An RTRSend uses up a receive of the responder's, and gives it a completion.
+	// RTR is the set of ready-to-receive messages (RFC 6581 section 9.2) that an initiator
+	// offers, and that a responder accepts. With 0 an initiator offers RTRWrite and RTRRead, and
+	// a responder accepts all. An RTRRead needs an ORD, and is not offered without one; a responder
+	// that accepts it, or that may receive it unasked (revision 1), has an IRD of at least 1.
+	// An RTRSend consumes a receive of the responder, which then completes.
 	RTR RTR
-	// StrictRTR: an initiator whose RTR is 0 offers every kind, RTRSend included, as RFC 6581
-	// section 9.2 requires of one that can send them all. It sends the RTRSend only to a
+	// StrictRTR makes an initiator whose RTR is 0 offer every kind, RTRSend included, as RFC 6581
+	// section 9.2 requires of an initiator that can send them all. It sends the RTRSend only to a
 	// responder that accepts no other kind. This is not the default, because it uses a receive
 	// that the application of the responder may need for something else.
 	StrictRTR bool
-	// StrictDepths: if the responder sends an IRD and an ORD of 0, the ORD of the initiator
-	// becomes 0, and it can post no RDMA Reads (RFC 6581 section 9.1). This is not the default,
-	// because Linux's siw sends zeros if its application has named no depths, and accepts Reads
-	// all the same: without StrictDepths the ORD of the initiator stays. It applies to SCTP, too.
+	// StrictDepths sets the ORD of the initiator to 0 if the responder sends an IRD and an ORD of
+	// 0; no RDMA Reads can then be posted (RFC 6581 section 9.1). This is not the default, because
+	// Linux's siw sends zeros if its application has specified no depths, and accepts Reads
+	// nevertheless: without StrictDepths the initiator keeps its ORD. It applies to SCTP, too.
 	StrictDepths bool
-	// ClientServer has an initiator offer no RTR: in RFC 6581's client-server model the
+	// ClientServer makes an initiator offer no RTR: in RFC 6581's client-server model the
 	// responder may send only after the first message of the initiator's application.
 	// Without it the connection is peer to peer, and either application may begin.
 	ClientServer bool
-	// FixedDepths: an initiator does not negotiate IRD and ORD. Both ends use those of their
+	// FixedDepths keeps an initiator from negotiating IRD and ORD. Both ends use those of their
 	// QPConfig, on which the applications must agree by other means (RFC 6581 section 9.1).
 	FixedDepths bool
 }
@@ -207,8 +206,8 @@ func (m MPAOptions) options() mpa.Options {
 	}
 }
 
-// An RTR is a set of ready-to-receive messages: empty ones with which an initiator tells
-// that the responder may send (RFC 6581 section 9.2). See MPAOptions.RTR.
+// An RTR is a set of ready-to-receive messages: empty messages by which an initiator lets
+// the responder send (RFC 6581 section 9.2). See MPAOptions.RTR.
 type RTR = transport.RTR
 
 // The kinds of RTR.
@@ -223,7 +222,7 @@ const (
 	defaultReads = 16
 )
 
-// newQP makes an Idle QP of qc.
+// newQP creates an Idle QP from qc.
 func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
 	if err := r.welcome(); err != nil {
 		return nil, err
@@ -240,7 +239,7 @@ func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
 	return qp, nil
 }
 
-// attach takes the QP's share of its PD and CQs.
+// attach creates the CQs that are not configured, and takes the holds of the QP.
 func (qp *QP) attach() error {
 	qp.sendCQ, qp.recvCQ = qp.cfg.SendCQ, qp.cfg.RecvCQ
 	if qp.sendCQ == nil {
@@ -254,7 +253,7 @@ func (qp *QP) attach() error {
 	return holds.Take(qp)
 }
 
-// holds are what a QP takes of its RNIC, of its PD, and of what it shares with other QPs.
+// holds are what a QP takes from its RNIC, from its PD, and from the objects that it shares with other QPs.
 var holds = quota.Holds[*QP]{
 	{Take: func(qp *QP) error { return qp.rnic.take(&qp.rnic.used.qp, qp.rnic.limits.MaxQP, "QPs") }, Give: func(qp *QP) { qp.rnic.used.qp.Give() }},
 	{Take: func(qp *QP) error { return qp.cfg.PD.use() }, Give: func(qp *QP) { qp.cfg.PD.release() }},
@@ -312,7 +311,7 @@ func rnicOf(cq *CQ, def *RNIC) *RNIC {
 // UserData returns QPConfig.UserData. It may be called at any time, in QPConfig.Setup too.
 func (qp *QP) UserData() any { return qp.cfg.UserData }
 
-// PrivateData returns what the peer's application sent with its Request or Reply,
+// PrivateData returns what the peer's application sent with its Request or Reply, or
 // nil while the QP is not connected.
 func (qp *QP) PrivateData() []byte {
 	if qp.conn.Load() == nil {
@@ -321,7 +320,7 @@ func (qp *QP) PrivateData() []byte {
 	return qp.commits.private
 }
 
-// LocalAddr returns the address of this end, nil while the QP is not connected.
+// LocalAddr returns the address of this end, or nil while the QP is not connected.
 func (qp *QP) LocalAddr() net.Addr {
 	if qp.conn.Load() == nil {
 		return nil
@@ -329,7 +328,7 @@ func (qp *QP) LocalAddr() net.Addr {
 	return qp.llp.LocalAddr()
 }
 
-// RemoteAddr returns the address of the peer, nil while the QP is not connected.
+// RemoteAddr returns the address of the peer, or nil while the QP is not connected.
 func (qp *QP) RemoteAddr() net.Addr {
 	if qp.conn.Load() == nil {
 		return nil
@@ -337,7 +336,7 @@ func (qp *QP) RemoteAddr() net.Addr {
 	return qp.llp.RemoteAddr()
 }
 
-// termsOf returns the terms of the connection; while there is none, what is known of them.
+// termsOf returns the terms of the connection, or, before it exists, what is known of them.
 func termsOf(qp *QP) mpa.Terms {
 	if qp.conn.Load() == nil {
 		return mpa.Terms{IRD: max(qp.cfg.IRD, 0), ORD: max(qp.cfg.ORD, 0), PeerIRD: -1, PeerORD: -1}
@@ -345,20 +344,20 @@ func termsOf(qp *QP) mpa.Terms {
 	return *qp.terms
 }
 
-// IRD is how many RDMA Reads, atomic operations and Commits the peer may have outstanding on
-// this QP. While the QP is not connected it is what QPConfig asks for, 0 for none.
+// IRD returns how many RDMA Reads, atomic operations and Commits the peer may have outstanding
+// on this QP. While the QP is not connected it returns what QPConfig requests, 0 for none.
 func (qp *QP) IRD() int { return termsOf(qp).IRD }
 
-// ORD is how many RDMA Reads, atomic operations and Commits this QP has outstanding at most;
-// further ones wait in the send queue. While the QP is not connected it is what QPConfig
-// asks for.
+// ORD returns how many RDMA Reads, atomic operations and Commits this QP may have outstanding;
+// further ones wait in the send queue. While the QP is not connected it returns what QPConfig
+// requests, 0 for none.
 func (qp *QP) ORD() int { return termsOf(qp).ORD }
 
-// PeerIRD and PeerORD are what the peer told of itself during set-up, -1 if it did not
-// (RFC 6581 section 9.1) or the QP is not connected.
+// PeerIRD returns the IRD that the peer stated as its own during set-up. It returns -1 if the
+// peer stated none (RFC 6581 section 9.1), or if the QP is not connected.
 func (qp *QP) PeerIRD() int { return termsOf(qp).PeerIRD }
 
-// PeerORD is described with PeerIRD.
+// PeerORD is like PeerIRD, for the ORD.
 func (qp *QP) PeerORD() int { return termsOf(qp).PeerORD }
 
 // SendCQ returns the CQ of the send queue.

@@ -25,7 +25,7 @@ var (
 	errBadClose     = fmt.Errorf("iwarp: the peer sent a message after this side had ended the stream: %w", net.ErrClosed)
 )
 
-// unconnected is why a QP without a connection can do nothing: it has none yet, or its set-up has failed.
+// unconnected returns why a QP without a connection can do nothing: it has none yet, or its set-up has failed.
 func unconnected(qp *QP) error { return cmp.Or(qp.Err(), errNotConnected) }
 
 // hasEnded reports whether a QP has ended, or its set-up has failed.
@@ -40,7 +40,7 @@ func endUnconnected(qp *QP) error {
 }
 
 // abortTime limits the wait for the goroutines of an aborted QP. They return soon, unless code of the
-// program blocks them: see package endwait. Hundreds that end at a time on a slow machine take seconds.
+// program blocks them: see package endwait. Hundreds of QPs that end at once on a slow machine take seconds.
 const abortTime = 5 * time.Second
 
 // fail ends the stream because of an error that this side has found. It returns false if the
@@ -51,9 +51,9 @@ func (qp *QP) fail(cause error) bool { return qp.conn.Load().Fail(cause) }
 // and the RDMA Reads of the peer, ends the connection, and flushes the receive queue when the
 // peer has ended its half, too. If that takes longer than Config.CloseTimeout the QP is
 // aborted, and Close returns an error that matches os.ErrDeadlineExceeded. Closing a QP that
-// has ended does nothing. If the QP ends with an error meanwhile Close returns nil, and [QP.Err]
-// that error: a message of the peer for which no receive was posted is one, which the peer is
-// told by a Terminate.
+// has ended does nothing. If the QP ends with an error meanwhile, Close returns nil, and [QP.Err]
+// returns that error. An example is a message of the peer for which no receive was posted, which
+// a Terminate reports to the peer.
 //
 // Over a net.Conn that has no CloseWrite there is no half to end: the connection is closed as a
 // whole, and if the peer is sending then, the last messages to it may be lost. See [RNIC.Client].
@@ -82,7 +82,7 @@ func (qp *QP) Close() error {
 	return qp.closeGracefully()
 }
 
-// drain refuses new work, and starts to wait until all work is done.
+// drain refuses new work, and makes the connection report when all work is done.
 func (qp *QP) drain() {
 	qp.stream.Refuse()
 	qp.rq.Advance(postqueue.Refuses, nil)

@@ -51,7 +51,7 @@ func (qp *QP) CompareSwap(ctx context.Context, at RemoteBuffer, old, new uint64)
 
 // SendInvalidate is like Send, and also invalidates an STag of the peer when the peer receives
 // the message (RFC 5040 section 5.3). The STag must be that of a window, or of a region that
-// is bound to the peer's QP. The WC of the peer's receive has it in its field STag.
+// is bound to the peer's QP. The WC of the peer's receive reports it in its field STag.
 func (qp *QP) SendInvalidate(ctx context.Context, invalidate stag.STag, local ...SGE) error {
 	_, err := qp.do(ctx, SendWR{Op: OpSendInvalidate, Invalidate: invalidate, Local: local})
 	return err
@@ -103,9 +103,9 @@ func (qp *QP) Register(ctx context.Context, mr *MR, memory []byte, access stag.A
 }
 
 // LocalInvalidate invalidates the STag of a region or window of this side, after all work that
-// was posted before. It returns when nothing more can be placed through the STag. If there is
-// no such STag, or none any more, or this QP may not use it, the request is refused, with
-// StatusBind, and the QP ends. One that is invalid already may be invalidated again.
+// was posted before. It returns when nothing more can be placed through the STag. If the STag
+// does not exist, or no longer exists, or this QP may not use it, the request is refused, with
+// StatusBind, and the QP ends. An STag that is already invalid may be invalidated again.
 // [MR.Invalidate] and [MW.Invalidate] are not ordered with work requests, and end no QP.
 func (qp *QP) LocalInvalidate(ctx context.Context, s stag.STag) error {
 	_, err := qp.do(ctx, SendWR{Op: OpLocalInvalidate, Flags: LocalFence, Invalidate: s})
@@ -121,7 +121,7 @@ func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
 	return int(wc.Len), err
 }
 
-// RecvWC is like Recv, but returns the whole completion: it has the Immediate Data of the
+// RecvWC is like Recv, but returns the whole completion, with the Immediate Data of the
 // message, the STag that the message has invalidated, and whether the message was Solicited.
 // Without an SGE it accepts an empty message or Immediate Data.
 func (qp *QP) RecvWC(ctx context.Context, into ...SGE) (wc WC, err error) {

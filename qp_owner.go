@@ -46,7 +46,7 @@ func (o owner) Notice(n qpconn.Notice) {
 	}
 	switch n {
 	case qpconn.NoticeFenced:
-		qp.checkOverflow() // what is fenced is no batch: Sent is not called
+		qp.checkOverflow() // fenced work makes no batch: Sent is not called
 		qp.tellFenced()
 	case qpconn.NoticeNoReceive:
 		qp.rnic.log.Warn("a message waits for a receive", logkey.Peer, fmt.Sprint(qp.RemoteAddr()), logkey.For, qpconn.NoticeAfter, logkey.Limit, qp.cfg.RNRWait)
@@ -102,7 +102,7 @@ func (qp *QP) terminated(te *TerminateError, first Status) {
 	qp.rq.end(first)
 }
 
-// Leaving keeps what cannot be asked for after the end of the connection.
+// Leaving records the TCP counters, which the kernel no longer has after the end of the connection.
 func (o owner) Leaving() { o.qp.TCP() }
 
 // Flush completes the remaining work requests. Nothing is sent, received or placed any more.
@@ -131,7 +131,7 @@ func (o owner) Ended() {
 	qp := o.qp
 	reason, _ := qp.conn.Load().Cause()
 	e := Event{Kind: eventKinds[reason], QP: qp, Terminate: qp.Terminated(), Err: qp.Err()}
-	known := qp.identity.Admitted() // else peers that have not proved themselves could fill the log, and push other Events out
+	known := qp.identity.Admitted() // else peers that have not proved themselves could fill the log, and displace other Events
 	if e.Err != nil && known {
 		qp.rnic.log.Info("queue pair ended", logkey.Peer, fmt.Sprint(qp.RemoteAddr()), logkey.How, e.Kind.String(), logkey.Err, e.Err)
 		durable.LogPanic(qp.rnic.log, e.Err)

@@ -22,7 +22,7 @@ func (qp *QP) PostSend(wrs ...SendWR) error {
 	return qp.postSend(wrs, sizes(wrs, new([8]int64)), nil)
 }
 
-// postSend implements PostSend. known are the sizes of Buffers, see sizes. For a blocking helper, ws has one element for
+// postSend implements PostSend. known holds the sizes of Buffers, see sizes. For a blocking helper, ws has one element for
 // each request.
 func (qp *QP) postSend(wrs []SendWR, known []int64, ws []*helper) error {
 	conn := qp.conn.Load()

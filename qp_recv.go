@@ -203,7 +203,7 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 // helper of the receive, or nil. The caller must call finish next.
 func (q *recvQueue) take() (w *helper, wc *WC) {
 	r := q.At(0)
-	clear(r.spans) // the place, which may stay unused for long, does not keep the user's memory from the garbage collector
+	clear(r.spans) // so that the entry, which may stay unused for long, does not retain the user's memory
 	q.Take(1)
 	if q.rnrOut.Load() {
 		q.rnrOut.Store(false)

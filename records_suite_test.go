@@ -7,9 +7,9 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// operations are the tests of what a QP does that hold over any lower layer, those of
-// MPA's own and those of what comes after an error excepted: where segments overtake one
-// another it may be placed before the error is seen (RFC 5041 section 5.3).
+// operations are the tests of a QP that hold over any lower layer. They exclude the tests of
+// MPA itself and of data after an error: where segments overtake one another, such data
+// may be placed before the error is seen (RFC 5041 section 5.3).
 var operations = []func(*testing.T){
 	writesReadsAndSends,
 	TestEveryOperation,

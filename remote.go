@@ -30,7 +30,7 @@ func (qp *QP) Remote(rb RemoteBuffer) *RemoteMemory { return &RemoteMemory{qp: q
 func (m *RemoteMemory) Size() int64 { return int64(m.rb.Len) }
 
 // ReadAt reads len(p) octets at off by RDMA Read. If the memory ends first it reads the octets
-// before the end, and returns io.EOF. On a QP with a Solicitor each RDMA Read has 64 KiB at most.
+// before the end, and returns io.EOF. On a QP with a Solicitor each RDMA Read has at most 64 KiB.
 func (m *RemoteMemory) ReadAt(p []byte, off int64) (int, error) {
 	at, n, err := m.at(off, len(p))
 	if err != nil || n == 0 {
@@ -54,7 +54,7 @@ func (m *RemoteMemory) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // read reads the octets at at into mr. On a QP with a Solicitor it does so in pieces, which leave
-// window to other Reads.
+// space in the window to other Reads.
 func (m *RemoteMemory) read(ctx context.Context, mr *MR, at RemoteBuffer) error {
 	n := int(at.Len)
 	piece, batch := m.qp.window.Pieces(n)

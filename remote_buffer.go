@@ -45,8 +45,8 @@ func (rb *RemoteBuffer) UnmarshalBinary(b []byte) error {
 
 // Slice returns the n octets of rb from off, with the same STag. It returns the zero
 // RemoteBuffer if they are not all within rb; posting an operation that moves octets then
-// fails with ErrBounds. A Commit of it succeeds, as one of any region of no octets, and makes
-// nothing durable: a program that computes off and n compares the result with the zero value.
+// fails with ErrBounds. A Commit of it succeeds, like that of any empty region, and makes
+// nothing durable: a program that computes off and n must compare the result with the zero value.
 func (rb RemoteBuffer) Slice(off, n int) RemoteBuffer {
 	if off < 0 || n < 0 || uint64(off)+uint64(n) > uint64(rb.Len) {
 		return RemoteBuffer{}

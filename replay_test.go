@@ -102,7 +102,7 @@ func (r *replay) covers(st stag.STag, to uint64, n int) {
 
 func (s *span) at(b []byte, to uint64, n int) []byte { return b[to-s.lo:][:n] }
 
-// config makes the QP's own frame that of the other end then.
+// config makes the QP send the same frame as the other end did then.
 func (r *replay) config() *iwarp.QPConfig {
 	f := r.ours.frame
 	qc := &iwarp.QPConfig{PD: r.pd, SendDepth: 4096, RecvDepth: 4096}
@@ -281,7 +281,7 @@ func (r *replay) write(ulpdu []byte) {
 	require.NoError(r, err)
 }
 
-// count tells how many messages with this opcode we have sent.
+// count returns how many messages with this opcode we have sent.
 func (r *replay) count(op byte) (n int) {
 	for _, u := range r.sent {
 		if u[1]&0xf == op && u[0]&0x40 != 0 {

@@ -143,8 +143,8 @@ func TestSEC_33_WaitsForAReceiveAreCounted(t *testing.T) {
 	})
 }
 
-// TestSEC_3_4_6_NeighboursAreKeptApart: what was not declared to be shared, no neighbour
-// can use, whether each stream has its own PD or each STag is bound to one stream (section
+// TestSEC_3_4_6_NeighboursAreKeptApart: no neighbour can use what was not declared to be
+// shared, whether each stream has its own PD or each STag is bound to one stream (section
 // 6.1.1).
 func TestSEC_3_4_6_NeighboursAreKeptApart(t *testing.T) {
 	for name, bound := range map[string]bool{"by PDs": false, "by STags of one stream": true} {

@@ -62,10 +62,11 @@ type Config struct {
 	Limits Limits
 	// PeerTimeout limits the time until a vanished peer is detected. A peer has vanished if it
 	// acknowledges neither data, nor probes of its closed window, nor keep-alive probes. The
-	// default is 15 s; a negative value sets no limit over TCP, where the probes of package net and
-	// the operating system's own limits stay, and means 15 s over SCTP as well. A peer that acknowledges but does not read has not vanished; that state may
-	// last as long as the peer's own RNRWait allows. For systems other than Linux, the
-	// build tag purego and Multipath TCP, see [transport.SetPeerTimeout].
+	// default is 15 s. A negative value sets no limit over TCP, where the probes of package net and
+	// the operating system's own limits remain; over SCTP it means 15 s. A peer that acknowledges
+	// but does not read has not vanished; that state may last as long as the peer's own RNRWait
+	// allows. For systems other than Linux, the build tag purego and Multipath TCP, see
+	// [transport.SetPeerTimeout].
 	PeerTimeout time.Duration
 	// CloseTimeout limits how long QP.Close waits for outstanding work and for the end of the
 	// peer's half. The default, also for a negative value, is 5 s.
@@ -76,8 +77,8 @@ type Config struct {
 	// causing a problem. The environment variable IWARP_PLAIN_IO=1 has the same effect.
 	// QPStats.Path shows which path a QP uses.
 	PlainIO bool
-	// Latency measures how long each work request takes, from PostSend until its completion is there, for
-	// [RNIC.Stats]. It costs two readings of the clock and two atomic additions for each of them.
+	// Latency measures how long each work request takes, from PostSend to its completion, for
+	// [RNIC.Stats]. This costs two clock readings and two atomic additions for each work request.
 	Latency bool
 	// ListenPacket, if not nil, opens the UDP sockets of network "sctp+udp" instead of a
 	// net.ListenConfig. Its network argument is "udp".
@@ -171,7 +172,7 @@ func (r *RNIC) shutCQs() {
 	}
 }
 
-// end ends everything that there was when the RNIC was closed, and waits for it.
+// end ends everything that existed when the RNIC was closed, and waits until it has ended.
 func (r *RNIC) end(qps []*QP) {
 	r.setups.Refuse(errRNICClosed)
 	for _, qp := range qps {

@@ -29,7 +29,7 @@ func TestKernelWithoutSCTP(t *testing.T) {
 }
 
 // TestSCTP_16_17_18_19_25_27_51_52_53_56_60_SessionsOfTheKernel: the tests of sessions
-// over sockets, over those of the kernel.
+// over sockets, over the kernel's sockets.
 func TestSCTP_16_17_18_19_25_27_51_52_53_56_60_SessionsOfTheKernel(t *testing.T) {
 	wiretest.NeedsSCTP(t)
 	was := overSCTP

@@ -47,7 +47,7 @@ var withRealClocks = []string{
 }
 
 // TestSCTP_44_45_52_OperationsOverSCTP: over a network that loses, duplicates and reorders
-// so much of what is sent.
+// 0, 1 and 5 % of the packets.
 func TestSCTP_44_45_52_OperationsOverSCTP(t *testing.T) {
 	t.Cleanup(func() { wiretest.LLP = nil })
 	for _, percent := range []int{0, 1, 5} {

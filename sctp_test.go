@@ -39,7 +39,7 @@ func TestSCTP_16_27_60_SetupOverSCTP(t *testing.T) {
 	require.Equal(t, client.qp.LocalAddr().String(), server.qp.RemoteAddr().String())
 }
 
-// TestSCTP_52_TerminateOverSCTP: that of RDMAP, ahead of the one that ends the session.
+// TestSCTP_52_TerminateOverSCTP: RDMAP's Terminate comes before the one that ends the session.
 func TestSCTP_52_TerminateOverSCTP(t *testing.T) {
 	client, server := connect(t, pairConfig{network: overSCTP})
 	_, mr := client.register(8, stag.LocalWrite, nil)

@@ -22,9 +22,9 @@ var errShutdown = fmt.Errorf("iwarp: the RNIC is shutting down: %w", net.ErrClos
 // posts to QPs are refused. All these errors match net.ErrClosed. Then, for all QPs at the
 // same time, Shutdown completes the work that is queued and the RDMA Reads of the peer, and
 // ends the connection as [QP.Close] does, but within ctx instead of Config.CloseTimeout. It
-// returns when every peer has ended its half, too. A peer that does so because this side has,
-// has received all messages; of one that ended its half by itself, nothing is known of what was
-// on its way then. The channel of Events is then closed.
+// returns when every peer has ended its half, too. A peer that ends its half in response has
+// received all messages. If a peer ended its half by itself, it is unknown whether it received
+// what was in transit then. The channel of Events is then closed.
 //
 // Some QPs may not end before ctx: their peer does not read or does not end its half, does not
 // answer a Read, or has not sent the initiator's first message, for which a responder's
@@ -94,7 +94,7 @@ func (r *RNIC) refusal() error {
 	}
 }
 
-// welcome is refusal without mu.
+// welcome is like refusal, for a caller that does not hold mu.
 func (r *RNIC) welcome() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

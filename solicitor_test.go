@@ -142,7 +142,7 @@ func TestSOL_18_AReadIsOneReadRequest(t *testing.T) {
 	})
 }
 
-// TestSOL_19_OrderOnAQP: a Read that waits holds what is behind it, of its QP alone.
+// TestSOL_19_OrderOnAQP: a Read that waits holds up what follows it, on its QP alone.
 func TestSOL_19_OrderOnAQP(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, ks := talks(t, 2, solicit.Config{Fixed: 4096})

@@ -36,8 +36,8 @@ type SRQ struct {
 
 	mu      lockorder.Mutex[lockorder.SRQ]
 	recvs   ring.Queue[recv]
-	limit   int // the event is due with fewer receives than that; 0: not armed
-	qps     int // that use the SRQ
+	limit   int // fewer receives than this raise the event; 0: not armed
+	qps     int // QPs that use the SRQ
 	closed  bool
 	dropped uint64                  // receives, by Close
 	starved *lru.Map[*QP, struct{}] // QPs whose messages wait for a receive
@@ -108,7 +108,7 @@ func (s *SRQ) take(qp *QP, r *recv) bool {
 	oldest := s.recvs.Take()
 	r.id, r.helper, r.spans = oldest.id, nil, append(r.spans[:0], oldest.spans...)
 	clear(oldest.spans)
-	s.starved.Delete(qp) // it may have waited for so long that it was not resumed for this receive
+	s.starved.Delete(qp) // it may still be there, if it was not resumed for this receive
 	s.checkLimit()
 	return true
 }
@@ -146,8 +146,8 @@ func (s *SRQ) Stats() SRQStats {
 	return SRQStats{Posted: s.recvs.End, Taken: s.recvs.Oldest - s.dropped, Free: s.recvs.Len(), Depth: s.depth}
 }
 
-// offers reports whether there is a receive. If not, feed resumes qp in its turn, unless it has ended:
-// detach comes after that, and may have been called.
+// offers reports whether there is a receive. If not, feed resumes qp in its turn, unless qp has ended:
+// detach, which follows the end, may already have been called.
 func (s *SRQ) offers(qp *QP) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,9 +158,9 @@ func (s *SRQ) offers(qp *QP) bool {
 	return free
 }
 
-// feed resumes a message for each of n receives, those first that have waited longest. To resume more of them
-// would be of no use, and with many QPs it costs more than the messages do. A QP that ends takes no receive: it
-// is passed over, and calls feed if it has been resumed before. s may be nil.
+// feed resumes one waiting message for each of n receives, the one that has waited longest first. Resuming more
+// would be useless, and with many QPs would cost more than the messages do. A QP that is ending takes no receive:
+// it is skipped, and calls feed itself if it was resumed before. s may be nil.
 func (s *SRQ) feed(n int) {
 	for s != nil && n > 0 {
 		qp := s.next()
@@ -173,7 +173,7 @@ func (s *SRQ) feed(n int) {
 	}
 }
 
-// next takes the QP off the list whose message has waited longest, nil if there is none, or no receive.
+// next removes from the list the QP whose message has waited longest. It returns nil if none waits, or no receive is left.
 func (s *SRQ) next() (qp *QP) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// TestReceiveResumesOneMessage: of many QPs whose messages wait, one tries again for each receive that is
-// posted, the one that has waited longest. Each try costs as much as a message.
+// TestReceiveResumesOneMessage: of many QPs whose messages wait, the one that has waited longest tries
+// again for each receive that is posted. Each try costs as much as a message.
 func TestReceiveResumesOneMessage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)

@@ -169,8 +169,8 @@ func TestVERBS_83_SharedReceivesAreCheckedAgainstThePDOfTheSRQ(t *testing.T) {
 	})
 }
 
-// TestVERBS_84_FailedQPLeavesTheOthersTheirReceives: only the one that its message has taken is
-// gone.
+// TestVERBS_84_FailedQPLeavesTheOthersTheirReceives: only the receive that its message has
+// taken is gone.
 func TestVERBS_84_FailedQPLeavesTheOthersTheirReceives(t *testing.T) {
 	for name, fails := range map[string]func(p *wiretest.Peer, qp *iwarp.QP){
 		"it is aborted": func(_ *wiretest.Peer, qp *iwarp.QP) { require.NoError(t, qp.Abort()) },

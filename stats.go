@@ -19,7 +19,7 @@ type QPStats = counters.QP
 // OpStats counts one direction of QPStats.
 type OpStats = counters.Ops
 
-// RNICStats counts what an RNIC and all of its QPs have done, those that have ended included.
+// RNICStats counts what an RNIC and all of its QPs have done, including QPs that have ended.
 type RNICStats = counters.RNIC
 
 // SRQStats counts the receives of an SRQ.
@@ -28,7 +28,7 @@ type SRQStats = counters.SRQ
 // CQStats counts the completions of a CQ.
 type CQStats = counters.CQ
 
-// TCPStats is what the kernel tells of the TCP connection of a QP.
+// TCPStats is what the kernel reports about the TCP connection of a QP.
 type TCPStats = counters.TCP
 
 // Stats returns the counters of the QP. It may be called after the end of the QP.
@@ -51,13 +51,14 @@ func (qp *QP) Stats() QPStats {
 	return stats
 }
 
-// TCP asks the kernel about the TCP connection of the QP, at the cost of a system call. It reports false if the QP has none,
-// or none any more, and on systems other than Linux. Retransmits stays after the end, and never falls.
+// TCP asks the kernel about the TCP connection of the QP, at the cost of a system call. It reports false if the
+// QP has no TCP connection, or no longer has one, and on systems other than Linux. Retransmits is kept after the
+// end, and never decreases.
 func (qp *QP) TCP() (TCPStats, bool) {
 	if qp.conn.Load() == nil {
 		return TCPStats{}, false
 	}
-	qp.mu.Lock() // while the kernel is asked: what was told last is what stays
+	qp.mu.Lock() // held while the kernel is asked, so that the latest answer is the one that is kept
 	defer qp.mu.Unlock()
 	i, ok := transport.InfoOf(qp.llp)
 	if ok {
@@ -67,15 +68,15 @@ func (qp *QP) TCP() (TCPStats, bool) {
 	return TCPStats(i), ok
 }
 
-// QPs returns an iterator over the established QPs, in no order. QPs that end meanwhile may be among them, new ones are not.
+// QPs returns an iterator over the QPs that are established at the time of the call, in no particular order.
 func (r *RNIC) QPs() iter.Seq[*QP] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Values(slices.Collect(maps.Keys(r.qps)))
 }
 
-// Stats returns the counters of the RNIC. It asks each QP, and the kernel about each TCP connection: with thousands of them
-// that takes milliseconds, in which no QP is held up.
+// Stats returns the counters of the RNIC. It asks each QP, and the kernel about each TCP connection. With thousands of
+// connections that takes milliseconds, but delays no QP.
 func (r *RNIC) Stats() *RNICStats {
 	r.mu.Lock()
 	stats, qps := r.tally.Snapshot(), slices.Collect(maps.Keys(r.qps))

@@ -146,7 +146,7 @@ func (m *mutual) logs(refusals int) string {
 	return text
 }
 
-// identityOf is what QP.Peer tells of the holder of a certificate.
+// identityOf returns what QP.Peer returns for the holder of a certificate.
 func identityOf(c []tls.Certificate) (kind uint8, name [16]byte) {
 	sum := sha256.Sum256(c[0].Leaf.RawSubjectPublicKeyInfo)
 	return iwarp.PeerCertificate, [16]byte(sum[:])
@@ -204,7 +204,7 @@ func TestARCH_30_MutualTLSTellsEachSideTheOther(t *testing.T) {
 }
 
 // TestARCH_30_MutualTLSRefuses each client without a certificate that the listener accepts, once, with an error that tells the
-// client what to look at and the operator of the listener which client it was; and goes on.
+// client what to check and the listener's operator which client it was, and goes on.
 func TestARCH_30_MutualTLSRefuses(t *testing.T) {
 	hour, ago := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
 	for name, c := range map[string]struct {
@@ -287,7 +287,7 @@ func TestARCH_30_TLSOnOneSideOnly(t *testing.T) {
 	require.NoError(t, server.Abort(), "the listener goes on")
 }
 
-// TestARCH_30_RefusalByTLSIsTheAnswer of a peer: Dial tells it, and does not try again with revision 1.
+// TestARCH_30_RefusalByTLSIsTheAnswer of a peer: Dial reports it, and does not try again with revision 1.
 func TestARCH_30_RefusalByTLSIsTheAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ca, client := newAuthority(t), newSide(t, nil)

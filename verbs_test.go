@@ -61,8 +61,8 @@ func TestVERBS_36_MessageRightAfterTheReplyIsNotLost(t *testing.T) {
 	})
 }
 
-// TestVERBS_38_PeerEndsWhenAllIsDone: work of both sides is behind it. The end is graceful,
-// and told.
+// TestVERBS_38_PeerEndsWhenAllIsDone: both sides have completed their work. The end is
+// graceful, and is reported.
 func TestVERBS_38_PeerEndsWhenAllIsDone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -258,8 +258,8 @@ func TestVERBS_67_ORDPausesTheQueue(t *testing.T) {
 	})
 }
 
-// TestVERBS_70_CompletedMemoryIsTheCallersAgain: what is changed in it then is neither sent
-// nor written over.
+// TestVERBS_70_CompletedMemoryIsTheCallersAgain: changes made to it then are neither sent
+// nor overwritten.
 func TestVERBS_70_CompletedMemoryIsTheCallersAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const n = 300 << 10 // the pipe holds 64 KiB

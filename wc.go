@@ -30,7 +30,7 @@ const (
 	StatusRemoteAccess    = rdmap.StatusRemoteAccess    // the peer's memory does not allow the access
 	StatusRemoteOp        = rdmap.StatusRemoteOp        // the peer failed to perform the operation
 	StatusNoReceive       = rdmap.StatusNoReceive       // the peer had no receive posted
-	StatusTimeout         = rdmap.StatusTimeout         // an RDMA Read got no part of the window of its Solicitor in time
+	StatusTimeout         = rdmap.StatusTimeout         // the window of the Solicitor did not admit an RDMA Read in time
 )
 
 // sentinelOfStatus returns the sentinel error for a status, or nil if there is none.

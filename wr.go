@@ -98,7 +98,7 @@ type SGE struct {
 //
 // Immediate Data is eight octets that consume one of the peer's receives and appear in its
 // [WC], not in its memory (RFC 7306 section 6). The application defines their meaning; an
-// iWARP card with 32 bits of Immediate Data has them in the first four octets, big endian, and
+// iWARP card with 32 bits of Immediate Data puts them in the first four octets, big endian, and
 // zero in the others. After an RDMA Write they tell the peer that the Write has been placed.
 //
 // An atomic operation changes the 64-bit integer at the beginning of Remote, and the WC

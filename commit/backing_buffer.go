@@ -7,12 +7,12 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A SyncBuffer is a buffer of the user's own that can make durable what was written to
-// it.
+// A SyncBuffer is a buffer that the user provides, and that can make durable what was
+// written to it.
 type SyncBuffer interface {
 	stag.Buffer
-	// Sync makes everything durable that was written before. It is not called twice at
-	// once.
+	// Sync makes everything durable that was written before. It is never called
+	// concurrently.
 	Sync() error
 }
 
@@ -23,8 +23,8 @@ type Buffer struct {
 	*group
 }
 
-// NewBuffer wraps b. To choose the status that the peer is told of a failed Sync, let it
-// return an [*Error] or an errno. After which of them octets are lost is as [Flusher] says.
+// NewBuffer wraps b. To choose the status that the peer receives after a failed Sync, return
+// an [*Error] or an errno. [Flusher] says after which errors octets are lost.
 func NewBuffer(b SyncBuffer) (*Buffer, error) {
 	if b == nil || b.Size() <= 0 {
 		return nil, errors.New("commit: a buffer needs octets")
@@ -32,7 +32,7 @@ func NewBuffer(b SyncBuffer) (*Buffer, error) {
 	return &Buffer{b, newGroup(b.Size(), true, func([]Range) error { return syncs(b.Sync) })}, nil
 }
 
-// syncs calls the user's function.
+// syncs calls the user's Sync.
 func syncs(sync func() error) (err error) {
 	defer caught("Sync", &err)
 	return sync()
@@ -40,8 +40,8 @@ func syncs(sync func() error) (err error) {
 
 var errWritePanicked = errors.New("commit: the buffer's WriteAt panicked")
 
-// WriteAt writes octets, and remembers that they are to be synced. A panic of the user's WriteAt,
-// which may have written any of them, is a write that has failed.
+// WriteAt writes octets, and records that they must be synced. A panic of the user's WriteAt,
+// which may have written any of them, counts as a failed write.
 func (b *Buffer) WriteAt(p []byte, off int64) (n int, err error) {
 	began, outcome := b.began(), errWritePanicked
 	defer func() { b.wrote(began, off, int64(len(p)), outcome) }()
@@ -53,8 +53,8 @@ func (b *Buffer) WriteAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// Atomic is that of [stag.AtomicBuffer]: what the user's own buffer says. A Commit's follow-on
-// is only stored in a buffer that is.
+// Atomic implements [stag.AtomicBuffer]: it returns what the user's buffer says. A Commit's
+// follow-on is stored only in an atomic buffer.
 func (b *Buffer) Atomic() bool {
 	a, ok := b.SyncBuffer.(stag.AtomicBuffer)
 	return ok && a.Atomic()

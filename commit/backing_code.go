@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// codeOf says what the peer is told of err, which a Flusher has returned.
+// codeOf returns the code that the peer receives for err, which a Flusher has returned.
 func codeOf(err error) Code {
 	if err == nil {
 		return OK
@@ -25,17 +25,17 @@ func codeOf(err error) Code {
 }
 
 // loses reports whether it is unknown what is on the disk after a sync that has failed with err: the
-// system has dropped the pages that it could not write, and the next sync succeeds without them. Of a Flusher of the
-// user's the errno says so; most do.
+// system has dropped the pages that it could not write, and the next sync succeeds without them. For a Flusher of the
+// user the errno decides; most errnos mean a loss.
 func loses(err error) bool {
 	c := codeOf(err)
 	return c == DataLost || c&Vendor != 0 || errors.Is(err, ErrDataLost)
 }
 
-// asLoss is the error of a sync of the system that has failed with err, whatever the errno. It is the one with which
-// the file system has failed to write a page, and may be that of an interruption, or for want of memory. Linux reports
-// it once, and the page counts as written. A file system that takes no changes is told as such all the same, for to
-// write again is in vain.
+// asLoss returns err, with which a sync of the system has failed, as a loss, whatever its errno. With that errno the file
+// system failed to write a page; it may be that of an interruption or of a lack of memory. Linux reports
+// it once, and then counts the page as written. A read-only file system is nevertheless reported as such, because writing
+// again is in vain.
 func asLoss(err error) error {
 	if err == nil {
 		return nil
@@ -47,7 +47,7 @@ func asLoss(err error) error {
 	return lost
 }
 
-// coded is err as an error with a code, which it may be already.
+// coded returns err as an *Error with code c, unless it already is one.
 func coded(c Code, err error) error {
 	if own, ok := errors.AsType[*Error](err); ok && own.Status.Code() == c {
 		return err
@@ -55,13 +55,13 @@ func coded(c Code, err error) error {
 	return &Error{MakeStatus(NoRegion, c), err}
 }
 
-// losing are the errors that are told as DataLost.
+// losing are the errors that are reported as DataLost.
 var losing = []syscall.Errno{
 	syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.ENXIO, syscall.ENODEV, syscall.ETIMEDOUT, syscall.ESTALE,
 }
 
-// transients are the errors after which the octets are where they were: of a Flusher of the user's, and of what is
-// asked of the system after a sync that has succeeded.
+// transients are the errors after which the octets are where they were: errors of a Flusher of the user, and of system
+// calls that follow a successful sync.
 var transients = []syscall.Errno{syscall.EINTR, syscall.EAGAIN, syscall.ENOMEM}
 
 func codeOfErrno(no syscall.Errno) Code {

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// directBlock is what addresses, offsets and lengths of direct I/O are multiples of: the
-// largest block that disks have.
+// directBlock is the alignment of addresses, offsets and lengths of direct I/O: the largest
+// block size of disks.
 const directBlock = 4096
 
-// directMost is how much is moved at once.
+// directMost is the number of octets that are moved at once, at most.
 const directMost = 1 << 20
 
 // A direct reads and writes past the page cache.
@@ -23,7 +23,7 @@ type direct struct {
 	sys  system
 	f    *os.File
 	size int64
-	mu   sync.RWMutex // written: for blocks that are read, changed and written
+	mu   sync.RWMutex // held for writing while blocks are read, changed and written
 	pool sync.Pool    // of *[]byte, aligned
 }
 
@@ -57,8 +57,8 @@ func aligned(n int) *[]byte {
 	return &b
 }
 
-// readWithin calls read for the part of p that is within size octets, and returns io.EOF if that is not all of p, as io.ReaderAt
-// demands: a program that does not know the size gets the last octets.
+// readWithin calls read for the part of p that is within size octets, and returns io.EOF if that is not all of p, as
+// io.ReaderAt demands: a program that does not know the size still gets the last octets.
 func readWithin(size int64, p []byte, off int64, read func(p []byte, off int64) (int, error)) (int, error) {
 	within := p[:min(int64(len(p)), max(size-off, 0))]
 	n, err := read(within, min(off, size))
@@ -68,7 +68,7 @@ func readWithin(size int64, p []byte, off int64, read func(p []byte, off int64) 
 	return n, err
 }
 
-// readAt reads whole blocks and copies what was asked for.
+// readAt reads whole blocks, and copies the requested octets.
 func (d *direct) readAt(p []byte, off int64) (n int, err error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -83,7 +83,7 @@ func (d *direct) readAt(p []byte, off int64) (n int, err error) {
 	})
 }
 
-// writeAt writes whole blocks. Of those that p does not fill, it keeps the rest.
+// writeAt writes whole blocks. It preserves the octets of a block that p does not cover.
 func (d *direct) writeAt(p []byte, off int64) (n int, err error) {
 	if off%directBlock == 0 && len(p)%directBlock == 0 {
 		d.mu.RLock()
@@ -104,7 +104,7 @@ func (d *direct) writeAt(p []byte, off int64) (n int, err error) {
 	})
 }
 
-// blocks are the whole blocks with n octets at off: a write of these that fails may have changed all of them.
+// blocks returns the whole blocks that contain the n octets at off: a failed write may have changed all of them.
 func (d *direct) blocks(off, n int64) (from, size int64) {
 	from = off &^ (directBlock - 1)
 	return from, (off+n+directBlock-1)&^(directBlock-1) - from
@@ -112,13 +112,13 @@ func (d *direct) blocks(off, n int64) (from, size int64) {
 
 func (d *direct) fill(block []byte, at int64) error {
 	_, err := d.sys.readAt(d.f, block, at)
-	if errors.Is(err, io.EOF) { // some other program has cut the file
+	if errors.Is(err, io.EOF) { // another program has truncated the file
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// each calls f with blocks that hold a part of p each, which begins after skip octets.
+// each calls f with blocks that each hold a part of p, which begins after skip octets.
 func (d *direct) each(p []byte, off int64, f func(block []byte, at int64, p []byte, skip int) error) (n int, err error) {
 	if off < 0 || off > d.size || int64(len(p)) > d.size-off {
 		return 0, io.ErrUnexpectedEOF

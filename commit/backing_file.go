@@ -10,35 +10,35 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// FileOptions say how a file is opened; nil means as it is.
+// FileOptions say how a file is opened; nil opens an existing file as it is.
 type FileOptions struct {
-	// Size makes the file, or grows it, to so many octets, with room on the disk for all of
-	// it where the system can reserve it. 0: the file is there and stays as it is; where it
-	// has holes, writing to them fails when the disk is full.
+	// Size creates the file, or extends it, with this many octets, and reserves disk space
+	// for all of them if the system can. 0: the file exists and stays as it is; if it has
+	// holes, writing to them fails when the disk is full.
 	Size int64
-	// Direct goes past the system's page cache (O_DIRECT). Octets that do not fill blocks
-	// of 4096 are read first; the file must have a multiple of 4096 octets. Linux only.
+	// Direct bypasses the system's page cache (O_DIRECT). A write that does not fill blocks
+	// of 4096 octets reads them first; the file size must be a multiple of 4096. Linux only.
 	Direct bool
 }
 
 // A File is a file, or a block device, that is read and written by positioned I/O and
-// made durable by fdatasync, or what the system has in its place. Register it as the
+// made durable by fdatasync, or by its equivalent on the system. Register it as the
 // buffer and as the Durable of one region. It survives everything that the disk
-// survives; a disk that lies about its cache is beyond it.
+// survives; it cannot help against a disk that lies about its cache.
 type File struct {
 	*group
 	*opened
 	direct *direct // nil: through the page cache
 
 	// whole is held for reading by all reads and writes, and for writing by a write of eight
-	// octets, which reads see done or not begun.
+	// octets, which reads see either complete or not begun.
 	whole sync.RWMutex
 }
 
-// OpenFile opens a file or a block device for reading and writing; one that cannot be
-// written to is refused, and one that is the file of another backing, of this process or
-// (Linux) another, with an error that matches [ErrInUse]. A file that is new is durable
-// itself, with its name, when OpenFile returns.
+// OpenFile opens a file or a block device for reading and writing. It refuses a file that is
+// not writable. The file of another backing, of this process or (on Linux) another process, is
+// refused with an error that matches [ErrInUse]. When OpenFile returns, a new file itself is
+// durable, and so is its name.
 func OpenFile(path string, o *FileOptions) (*File, error) {
 	return openFile(host{}, path, o)
 }
@@ -73,7 +73,7 @@ type opened struct {
 	claim *claim
 }
 
-// open opens a file of at least size octets, which is durable but for its contents.
+// open opens a file of at least size octets, which is durable except for its contents.
 func open(sys system, path string, size int64) (*opened, error) {
 	if size < 0 {
 		return nil, fmt.Errorf("commit: %s: a size of %d octets", path, size)
@@ -147,8 +147,8 @@ func (o *opened) own() error {
 	return o.sys.lock(o.f)
 }
 
-// uncut fails if the file was made shorter: what was written after its end is lost, and
-// no sync has missed it.
+// uncut fails if the file was truncated: what was written after its new end is lost, and
+// no sync reports that.
 func (o *opened) uncut() error {
 	st, err := o.sys.stat(o.f)
 	if err != nil {
@@ -160,7 +160,7 @@ func (o *opened) uncut() error {
 	return nil
 }
 
-// close closes the file, which others may then have. It is no error if it was closed before.
+// close closes the file, which others may then open. Closing it twice is no error.
 func (o *opened) close() error {
 	err := o.sys.close(o.f)
 	if o.claim != nil {
@@ -172,10 +172,10 @@ func (o *opened) close() error {
 	return err
 }
 
-// Size is that of the registered region, in octets.
+// Size returns the size of the registered region in octets.
 func (b *File) Size() int64 { return b.size }
 
-// ReadAt reads octets. Behind the end of the file it is io.EOF.
+// ReadAt reads octets. Beyond the end of the file the error is io.EOF.
 func (b *File) ReadAt(p []byte, off int64) (int, error) {
 	b.whole.RLock()
 	defer b.whole.RUnlock()
@@ -185,7 +185,7 @@ func (b *File) ReadAt(p []byte, off int64) (int, error) {
 	return b.sys.readAt(b.f, p, off)
 }
 
-// WriteAt writes octets, and remembers that they are to be synced.
+// WriteAt writes octets, and records that they must be synced.
 func (b *File) WriteAt(p []byte, off int64) (n int, err error) {
 	began := b.began()
 	n, err = b.write(p, off)
@@ -211,11 +211,11 @@ func (b *File) write(p []byte, off int64) (int, error) {
 	return b.sys.writeAt(b.f, p, off)
 }
 
-// isWord reports whether n octets at off are eight that are written at once.
+// isWord reports whether the n octets at off are eight aligned ones, which are written at once.
 func isWord(off int64, n int) bool { return n == stag.AtomicLen && off%stag.AtomicLen == 0 }
 
-// Atomic is that of [stag.AtomicBuffer]: readers through the same File see eight octets, at a
-// multiple of eight, as they were or as they are. On the disk they are in one sector.
+// Atomic implements [stag.AtomicBuffer]: readers through the same File see eight octets, at a
+// multiple of eight, either all old or all new. On the disk they are in one sector.
 func (b *File) Atomic() bool { return true }
 
 func (b *File) sync([]Range) error {
@@ -225,8 +225,8 @@ func (b *File) sync([]Range) error {
 	return b.uncut()
 }
 
-// Close closes the file, without a sync, when the regions that it is registered as are
-// closed. It may be called again.
+// Close closes the file, without a sync. Close the regions that use it first. Close may be
+// called again.
 func (b *File) Close() error {
 	b.group.close()
 	if b.direct != nil {

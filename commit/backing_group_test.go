@@ -37,7 +37,7 @@ func TestGroupOfTheUser(t *testing.T) {
 	require.ErrorIs(t, g.Flush(ctx, 0, 1), fs.ErrClosed)
 }
 
-// TestGroupOfManyOctets: more than an int has bits for on some processors.
+// TestGroupOfManyOctets: more than an int can hold on some processors.
 func TestGroupOfManyOctets(t *testing.T) {
 	for _, n := range []int64{1 << 31, 1 << 32} {
 		g, err := NewGroup(2*n, func() error { return nil })

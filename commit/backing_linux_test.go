@@ -109,8 +109,8 @@ func TestPMemNeedsPMem(t *testing.T) {
 	require.ErrorContains(t, err, path)
 }
 
-// TestWriteBack writes back the cache lines of an ordinary mapping, which does nothing
-// that can be seen but must not fault.
+// TestWriteBack writes back the cache lines of an ordinary mapping, which has no
+// visible effect but must not fault.
 func TestWriteBack(t *testing.T) {
 	m, err := mapFile(host{}, filepath.Join(t.TempDir(), "data"), 64<<10, unix.MAP_SHARED)
 	require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestRoomForHoles(t *testing.T) {
 	require.GreaterOrEqual(t, blocks(), int64(1<<20/512), "there is room for all of it")
 }
 
-// TestRoomForHolesOfAFileWithBlocksBeyondItsEnd: they are none of those that it needs.
+// TestRoomForHolesOfAFileWithBlocksBeyondItsEnd: those blocks do not count.
 func TestRoomForHolesOfAFileWithBlocksBeyondItsEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "holes")
 	f, err := os.Create(path)

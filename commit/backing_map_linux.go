@@ -17,21 +17,21 @@ import (
 	"github.com/goiwarp/iwarp/internal/pmem"
 )
 
-// A Mapping is a file in memory. Register it as the buffer and as the Durable of one
-// region. A file that another program makes shorter is an error, in its reader or writer
-// and in Flush, and no crash.
+// A Mapping is a file mapped into memory. Register it as the buffer and as the Durable of
+// one region. If another program truncates the file, reads, writes and Flush return an
+// error; the process does not crash.
 type Mapping struct {
 	*group
 	*opened
 
-	mu  sync.RWMutex // written: Close
+	mu  sync.RWMutex // held for writing by Close
 	mem []byte
 }
 
-// MapFile maps a file of at least size octets, 0: as long as it is; it is made or grown
-// like that of [OpenFile]. It is made durable by msync where one run of octets was written,
-// and by fdatasync, which is one write of the journal and of the disk's cache for all, where there are
-// more.
+// MapFile maps a file of at least size octets; 0 means its current length. It creates or
+// extends the file like [OpenFile]. A single run of written octets is made durable by msync,
+// several runs by fdatasync, which writes the journal and the disk's cache once for all of
+// them.
 func MapFile(path string, size int64) (*Mapping, error) {
 	return mapShared(host{}, path, size)
 }
@@ -45,10 +45,10 @@ func mapShared(sys system, path string, size int64) (*Mapping, error) {
 	return m, nil
 }
 
-// MapPMem maps a file on persistent memory (DAX) of at least size octets. It is made
-// durable by writing back cache lines: no system call, no disk. It fails with an error
-// that matches errors.ErrUnsupported where the file system does not grant MAP_SYNC, without which
-// that would not be enough, and where the processor cannot write back its cache.
+// MapPMem maps a file of at least size octets on persistent memory (DAX). It is made
+// durable by writing back cache lines: no system call, no disk. MapPMem fails with an error
+// that matches errors.ErrUnsupported if the file system does not grant MAP_SYNC, without which
+// that is not sufficient, or if the processor cannot write back its cache.
 func MapPMem(path string, size int64) (*Mapping, error) {
 	if !pmem.Supported() {
 		return nil, fmt.Errorf("commit: %s: no instruction writes back cache lines here: %w", path, errors.ErrUnsupported)
@@ -85,10 +85,10 @@ func mapFile(sys system, path string, size int64, flags int) (*Mapping, error) {
 	return m, nil
 }
 
-// Size is that of the registered region, in octets.
+// Size returns the size of the registered region in octets.
 func (m *Mapping) Size() int64 { return m.size }
 
-// ReadAt copies octets out of the file. Eight aligned ones are loaded at once. Behind Size it is io.EOF.
+// ReadAt copies octets out of the file. Eight aligned ones are loaded at once. Beyond Size the error is io.EOF.
 func (m *Mapping) ReadAt(p []byte, off int64) (int, error) {
 	return readWithin(m.size, p, off, func(p []byte, off int64) (int, error) {
 		return m.access(len(p), off, func(mem []byte) {
@@ -101,7 +101,7 @@ func (m *Mapping) ReadAt(p []byte, off int64) (int, error) {
 	})
 }
 
-// WriteAt copies octets into the file, and remembers that they are to be synced. Eight
+// WriteAt copies octets into the file, and records that they must be synced. Eight
 // aligned ones are stored at once: a load sees all of them or none.
 func (m *Mapping) WriteAt(p []byte, off int64) (n int, err error) {
 	began := m.began()
@@ -116,10 +116,10 @@ func (m *Mapping) WriteAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// Atomic is that of [stag.AtomicBuffer].
+// Atomic implements [stag.AtomicBuffer].
 func (m *Mapping) Atomic() bool { return true }
 
-// access calls f with n octets at off. They may be gone: a fault is an error.
+// access calls f with the n octets at off. If they no longer exist, the fault becomes an error.
 func (m *Mapping) access(n int, off int64, f func(mem []byte)) (_ int, err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -139,7 +139,7 @@ func (m *Mapping) access(n int, off int64, f func(mem []byte)) (_ int, err error
 	return n, nil
 }
 
-// faulted makes an error of a fault in the mapping, and of nothing else.
+// faulted returns a fault in the mapping as an error. It panics again with any other fault.
 func (m *Mapping) faulted(fault any) error {
 	at, ok := fault.(interface{ Addr() uintptr })
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(m.mem)))
@@ -182,8 +182,8 @@ func (m *Mapping) writeBack(ranges []Range) error {
 	return m.uncut()
 }
 
-// Close unmaps and closes the file, without a sync, when the regions that it is
-// registered as are closed. It may be called again.
+// Close unmaps and closes the file, without a sync. Close the regions that use it first.
+// Close may be called again.
 func (m *Mapping) Close() error {
 	m.group.close()
 	m.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// A Mapping is a file in memory. There is none on this system.
+// A Mapping is a file mapped into memory, which this system does not support.
 type Mapping struct{ *File }
 
 // MapFile fails with an error that matches errors.ErrUnsupported.

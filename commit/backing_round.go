@@ -6,18 +6,18 @@ import (
 	"runtime"
 )
 
-// A round is one sync and the Flushes that it serves. While one is running all Flushes that
-// come make up the next. The committer, a goroutine of the group, runs a round, and tells all
-// Flushes of it its outcome. If Flushes wait for the next round it leaves that to another goroutine,
-// and only then sends answers: that may have to wait until those Flushes, or others of its own
-// round, are over.
+// A round is one sync and the Flushes that it serves. While a round is running, all Flushes that
+// arrive form the next one. The committer, a goroutine of the group, runs a round, and reports
+// its outcome to all its Flushes. If Flushes wait for the next round, it leaves that round to another
+// goroutine, and only then sends answers: sending may have to wait until those Flushes, or others of
+// its own round, have ended.
 type round struct {
 	wants []Range
 	thens []func(error) func()
 	lost  error // why there is nothing to sync: begin has failed
 }
 
-// answers are what is to be done when all Flushes of a round have been told.
+// answers are the functions to call when all Flushes of a round know its outcome.
 type answers struct{ list []func() }
 
 // join adds a Flush.
@@ -25,7 +25,7 @@ func (r *round) join(want Range, then func(error) func()) {
 	r.wants, r.thens = append(r.wants, want), append(r.thens, then)
 }
 
-// moveTo makes the Flushes of r those of o.
+// moveTo moves the Flushes of r to o.
 func (r *round) moveTo(o *round) {
 	o.wants, o.thens = append(o.wants, r.wants...), append(o.thens, r.thens...)
 	r.clear()
@@ -51,11 +51,11 @@ func newWaiter() *waiter {
 	return w
 }
 
-// Flush makes n octets at off durable that were written before. The error is that of the
-// backing. When a page of it could not be written, everything that was not yet
-// durable is lost: Flush answers DataLost for it until it is written again, for the
-// system has dropped it and would call the next sync a success. So are octets of which
-// a WriteAt has failed. If ctx ends first Flush returns its error, and the octets may become
+// Flush makes the n octets at off durable that were written before. The error is that of the
+// backing. If a page of the backing could not be written, everything that was not yet durable is
+// lost: the system has dropped it, and would report the next sync as a success. Flush
+// returns DataLost for such octets until they are written again, and also for octets whose
+// WriteAt has failed. If ctx ends first Flush returns its error, and the octets may become
 // durable later.
 func (g *group) Flush(ctx context.Context, off, n int64) error {
 	if err := ctx.Err(); err != nil {
@@ -70,24 +70,24 @@ func (g *group) Flush(ctx context.Context, off, n int64) error {
 		select {
 		case err = <-w.outcome:
 		case <-ctx.Done():
-			return ctx.Err() // w may still be told: it is not used again
+			return ctx.Err() // w may still receive the outcome: it is not used again
 		}
 	}
 	g.waiters.Put(w)
 	return err
 }
 
-// beginMost is how many octets at most flushThen asks the system to begin to write: so few
-// that the system takes them at once.
+// beginMost limits the octets that flushThen asks the system to begin to write: so few
+// that the system accepts them at once.
 const beginMost = 64 << 10
 
 // flushThen is Flush for a caller that must not wait. If there is nothing to wait for it
-// returns false and the outcome. Else it returns true, and then is called with the outcome:
-// once, from another goroutine, perhaps before flushThen returns. then must not wait either; what
-// may have to wait for other Flushes it returns, to be called when it holds none of them up.
+// returns false and the outcome. Otherwise it returns true, and then is called with the outcome:
+// once, from another goroutine, perhaps before flushThen returns. then must not wait either; it
+// returns a function for what may have to wait for other Flushes, which is called when it delays none.
 //
-// The system begins to write before the committer is started, and does so while that takes its
-// time. The Commit of a connection that waits for nothing else would else be some 5 % slower.
+// The system begins to write before the committer is started, and writes while the goroutine
+// starts. Otherwise the Commit of a connection that waits for nothing else would be about 5 % slower.
 func (g *group) flushThen(off, n int64, then func(error) func()) (pending bool, err error) {
 	want := Range{off, n}
 	first, pending, err := g.ask(want, then)
@@ -100,8 +100,8 @@ func (g *group) flushThen(off, n int64, then func(error) func()) (pending bool, 
 	return pending, err
 }
 
-// ask has then called when want is durable. If it is, or cannot be, as err says, pending is
-// false. first: the caller is to start the committer.
+// ask arranges that then is called when want is durable. If want already is durable, or cannot be,
+// as err says, pending is false. If first is true the caller must start the committer.
 func (g *group) ask(want Range, then func(error) func()) (first, pending bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -124,7 +124,7 @@ func (g *group) ask(want Range, then func(error) func()) (first, pending bool, e
 	return first, true, nil
 }
 
-// runOne runs one round, and leaves those after it to a goroutine, also where Sync ends this one.
+// runOne runs one round, and leaves later rounds to another goroutine, even if Sync ends this one.
 func (g *group) runOne() {
 	var err error
 	defer func() {
@@ -142,7 +142,7 @@ func (g *group) runOne() {
 	}
 }
 
-// begins makes the next round the running one, for which g.ranges are to be synced, or tells why there is nothing
+// begins makes the next round the running one, for which g.ranges must be synced, or returns why there is nothing
 // to sync. Preconditions: the caller is the committer.
 func (g *group) begins() (lost error) {
 	g.mu.Lock()
@@ -163,7 +163,7 @@ func (g *group) begins() (lost error) {
 	return lost
 }
 
-// commit tells all that the running round serves how it has ended, and ends the committer. It returns the
+// commit reports the outcome of the running round to its Flushes, and ends the committer. It returns the
 // answers. Preconditions: the caller is the committer.
 func (g *group) commit(err error) *answers {
 	g.mu.Lock()
@@ -183,8 +183,8 @@ func (g *group) commit(err error) *answers {
 	return a
 }
 
-// tell tells the Flushes of the running round how it has ended. What it has taken is none: no Flush joins
-// any more.
+// tell reports the outcome of the running round to its Flushes. The set of taken chunks is empty, so no Flush
+// joins any more.
 func (g *group) tell(err error) *answers {
 	a := g.answers.Get()
 	for _, then := range g.running.thens {
@@ -195,9 +195,9 @@ func (g *group) tell(err error) *answers {
 	return a
 }
 
-// gather lets all goroutines that are ready run first, where several Flushes come at a time:
-// those that the last round has served come back, and the more Flushes share a sync the better.
-// A Flush that is alone does not wait. Preconditions: g.mu is held; it is free meanwhile.
+// gather lets all ready goroutines run first, if several Flushes come at a time: callers that
+// the last round served come back, and the more Flushes share a sync the better. A single
+// Flush does not wait. Preconditions: g.mu is held; gather releases it meanwhile.
 func (g *group) gather() {
 	if g.contended || len(g.next.thens) > 1 {
 		g.mu.Unlock()
@@ -206,7 +206,7 @@ func (g *group) gather() {
 	}
 }
 
-// settle judges what the running round had taken. Preconditions: g.mu is held.
+// settle marks what the running round had taken as durable, lost or dirty. Preconditions: g.mu is held.
 func (g *group) settle(err error) {
 	switch {
 	case err == nil:
@@ -219,8 +219,8 @@ func (g *group) settle(err error) {
 			g.losses.octets.add(r)
 		}
 		g.taken.clear()
-		g.next.moveTo(&g.running) // what it was to sync is lost, too
-	default: // it may succeed another time
+		g.next.moveTo(&g.running) // what the next round was to sync is lost, too
+	default: // the next sync may succeed
 		g.taken.moveAll(&g.dirty)
 	}
 }

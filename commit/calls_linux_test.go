@@ -70,7 +70,7 @@ func TestCMT_13_CallsOfACommit(t *testing.T) {
 	}
 }
 
-// TestCMT_13_FlushThenBeginsToWrite: the pages of a file, and not those of one past the cache.
+// TestCMT_13_FlushThenBeginsToWrite: the pages of a file, not those of a file that bypasses the cache.
 func TestCMT_13_FlushThenBeginsToWrite(t *testing.T) {
 	for what, want := range map[string][]string{
 		"file":   {"begin data 5000+100", "fdatasync data", "fstatfs data", "stat data"},
@@ -94,8 +94,8 @@ func TestCMT_13_FlushThenBeginsToWrite(t *testing.T) {
 	}
 }
 
-// TestCMT_13_16_30_FlushThenWhoseBeginFails: ext4 drops pages for which it finds no place on the disk. The call that has
-// it begin to write them fails, and no sync after that.
+// TestCMT_13_16_30_FlushThenWhoseBeginFails: ext4 drops pages for which it finds no place on the disk. The call that
+// begins to write them fails, and no sync after that does.
 func TestCMT_13_16_30_FlushThenWhoseBeginFails(t *testing.T) {
 	for err, want := range map[error]Code{
 		syscall.EIO: DataLost, unix.EUCLEAN: DataLost, unix.EINTR: DataLost, unix.EAGAIN: DataLost, unix.ENOMEM: DataLost, unix.EROFS: ReadOnly,
@@ -131,7 +131,7 @@ func TestCMT_13_16_30_FlushThenWhoseBeginFails(t *testing.T) {
 	}
 }
 
-// TestCMT_53_CloseOfAFileWaitsForItsSync: no sync has a descriptor that may be another's by then.
+// TestCMT_53_CloseOfAFileWaitsForItsSync: no sync uses a descriptor that may belong to another file by then.
 func TestCMT_53_CloseOfAFileWaitsForItsSync(t *testing.T) {
 	for what, call := range map[string]string{"file": "fdatasync data", "direct": "fdatasync data", "mapping": "msync 0+4096"} {
 		r, path := record(t)
@@ -167,8 +167,8 @@ func TestCMT_53_CloseOfAFileWaitsForItsSync(t *testing.T) {
 	}
 }
 
-// TestCMT_30_EveryCallOfACommitMayFail: and the status says what that means. Of those that sync see
-// TestCMT_13_16_30_SyncThatFailsWithAnyErrno.
+// TestCMT_30_EveryCallOfACommitMayFail, and the status says what that means. For the calls that sync
+// see TestCMT_13_16_30_SyncThatFailsWithAnyErrno.
 func TestCMT_30_EveryCallOfACommitMayFail(t *testing.T) {
 	for what, x := range map[string]struct{ sync, after []string }{
 		"file":              {[]string{"fdatasync data"}, []string{"fstatfs data", "stat data"}},
@@ -204,8 +204,8 @@ func TestCMT_30_EveryCallOfACommitMayFail(t *testing.T) {
 	}
 }
 
-// TestCMT_13_16_30_SyncThatFailsWithAnyErrno loses what it was to write: the errno is the one with which the file system has
-// failed to write a page. Linux tells of that once, and has dropped the page.
+// TestCMT_13_16_30_SyncThatFailsWithAnyErrno loses what it was to write: the errno is that of the file system, which has
+// failed to write a page. Linux reports this once, and has dropped the page.
 func TestCMT_13_16_30_SyncThatFailsWithAnyErrno(t *testing.T) {
 	for what, sync := range map[string]string{"file": "fdatasync data", "direct": "fdatasync data", "mapping": "msync 4096+4096"} {
 		for no, want := range map[unix.Errno]Code{
@@ -301,7 +301,7 @@ func TestCMT_30_FileThatIsCut(t *testing.T) {
 	}
 }
 
-// TestCMT_30_WriteThatTheSystemRefuses: the Commit after it tells, and not the first one alone.
+// TestCMT_30_WriteThatTheSystemRefuses: the Commits after it report it, not only the first one.
 func TestCMT_30_WriteThatTheSystemRefuses(t *testing.T) {
 	for _, what := range []string{"file", "direct"} {
 		r, path := record(t)
@@ -327,7 +327,7 @@ func TestCMT_30_WriteThatTheSystemRefuses(t *testing.T) {
 	}
 }
 
-// TestCMT_13_16_DirectWriteThatFailsLosesItsBlocks: what it has not filled of them was written, too.
+// TestCMT_13_16_DirectWriteThatFailsLosesItsBlocks: the rest of those blocks was written, too.
 func TestCMT_13_16_DirectWriteThatFailsLosesItsBlocks(t *testing.T) {
 	r, path := record(t)
 	f, err := openFile(r, path, &FileOptions{Size: 1 << 20, Direct: true})
@@ -348,7 +348,7 @@ func TestCMT_13_16_DirectWriteThatFailsLosesItsBlocks(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// TestCMT_16_DirectMovesWholeBlocks: of those that are not filled it keeps the rest, alone with the file.
+// TestCMT_16_DirectMovesWholeBlocks: it keeps the rest of blocks that are not filled, while it has the file alone.
 func TestCMT_16_DirectMovesWholeBlocks(t *testing.T) {
 	r, path := record(t)
 	f, err := openFile(r, path, &FileOptions{Size: 4 << 20, Direct: true})
@@ -464,7 +464,7 @@ func TestCMT_46_WordsOfAFileAreWrittenAlone(t *testing.T) {
 }
 
 // TestCMT_13_BlockDevice: nothing is reserved on it, it is opened exclusively, and it is synced
-// as a file is.
+// like a file.
 func TestCMT_13_BlockDevice(t *testing.T) {
 	r, path := record(t)
 	require.NoError(t, os.WriteFile(path, make([]byte, octets), 0o600))

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// ErrInUse tells that a file or device is the file of another backing already, of this process
+// ErrInUse says that a file or device is already the file of another backing, of this process
 // or of another, or that the system uses it otherwise. Each backing knows only what was
-// written through it, and so a Commit by one would be a success for octets that were
-// written through the other, without a sync.
+// written through it, so a Commit by one backing would succeed, without a sync, for octets
+// that were written through the other.
 var ErrInUse = errors.New("in use by another backing")
 
-// A claim is the right to be the one backing of a file in this process, by whatever name it
-// was opened.
+// A claim is the right to be the only backing of a file in this process, whatever name the
+// file was opened by.
 type claim struct{ file os.FileInfo }
 
 var claims struct {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCMT_13_FileOfAnotherProcess: a lock of another open file is what that process would have.
+// TestCMT_13_FileOfAnotherProcess: a lock on another open file stands for that process.
 func TestCMT_13_FileOfAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	b, err := OpenFile(path, &FileOptions{Size: 4096})
@@ -62,8 +62,7 @@ func TestCMT_13_NodesOfOneDevice(t *testing.T) {
 	again.release()
 }
 
-// TestCMT_13_NameOfANewFile: the directory that is synced is the one that the file is in, wherever
-// links lead.
+// TestCMT_13_NameOfANewFile: the file's own directory is synced, wherever links lead.
 func TestCMT_13_NameOfANewFile(t *testing.T) {
 	r, path := record(t)
 	elsewhere := filepath.Join(filepath.Dir(filepath.Dir(path)), "elsewhere")

@@ -52,7 +52,7 @@ func TestCMT_13_OneBackingOfAFile(t *testing.T) {
 	}
 }
 
-// TestCMT_13_RenamedFileIsTheSame: and a new one by its old name is not.
+// TestCMT_13_RenamedFileIsTheSame, and a new file with its old name is not.
 func TestCMT_13_RenamedFileIsTheSame(t *testing.T) {
 	dir := t.TempDir()
 	path, moved := filepath.Join(dir, "data"), filepath.Join(dir, "moved")

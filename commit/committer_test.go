@@ -40,7 +40,7 @@ func (c *conversation) invalidates(r *stag.Region) {
 }
 
 // TestCMT_25_53_AnswerThatWaitsForAnotherCommit: a stream that sends an answer may have to invalidate a region first, and
-// so to wait for the Commit of another stream, which one sync serves or the next.
+// so to wait for the Commit of another stream, which the same sync serves or the next.
 func TestCMT_25_53_AnswerThatWaitsForAnotherCommit(t *testing.T) {
 	for _, another := range []time.Duration{0, time.Millisecond} { // begins so much later
 		synctest.Test(t, func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestCMT_25_53_AnswerThatWaitsForALaterCommit(t *testing.T) {
 	})
 }
 
-// TestCMT_25_53_AnswerThatWaitsForAFlush: the same for a Flush that waits, within a placement, as that of a region with
-// WriteThrough does.
+// TestCMT_25_53_AnswerThatWaitsForAFlush: the same for a Flush that waits, within a placement, as the Flush of a
+// region with WriteThrough does.
 func TestCMT_25_53_AnswerThatWaitsForAFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second}

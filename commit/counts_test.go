@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestRegionsThatAreNotDurableAreCounted, each of them, also where the first one is the end of the Commit.
+// TestRegionsThatAreNotDurableAreCounted, each of them, even if the first one ends the Commit.
 func TestRegionsThatAreNotDurableAreCounted(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		c := converse(t, func(c *Config, _ *rdmap.Config) { c.Strict = strict })

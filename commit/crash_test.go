@@ -77,8 +77,8 @@ func (s *simulator) crash(rnd *rand.Rand, image []byte) {
 	}
 }
 
-// A ledger is what requesters know of their peer's memory: of each octet what it was when
-// a Commit of it was acknowledged, and what was written to it since.
+// A ledger is what requesters know of their peer's memory: the value of each octet when a
+// Commit of it was acknowledged, and the values written to it since.
 type ledger struct {
 	may    [][]byte // of each octet, in order of writing
 	older  []int    // how many values an acknowledged Commit has made obsolete
@@ -100,17 +100,16 @@ func (l *ledger) wrote(off int, p []byte) {
 	}
 }
 
-// values is how many an octet has had.
+// values is how many values an octet has had.
 func (l *ledger) values(at int) int { return l.older[at] + len(l.may[at]) }
 
-// A question is a Commit that is under way.
+// A question is an outstanding Commit.
 type question struct {
 	off  int
 	lens []int // how many values of each octet it makes obsolete, but for the last
 }
 
-// acknowledged: the last value of each octet that the Commit covers is there, or something
-// later.
+// acknowledged: each octet that the Commit covers has its last value, or a later one.
 func (l *ledger) acknowledged(q question) {
 	for i, n := range q.lens {
 		at := q.off + i
@@ -234,7 +233,7 @@ func (p *program) run(disk *simulator, crashes int) {
 	}
 }
 
-// owns tells whether s is the stream that writes to an octet.
+// owns reports whether s is the stream that writes to an octet.
 func (s *stream) owns(at int) bool { return at/stripe%len(s.streams) == s.index }
 
 func (s *stream) part(off, n int) iwarp.RemoteBuffer {
@@ -257,8 +256,8 @@ func (s *stream) write() {
 	s.ledger.wrote(off, data)
 }
 
-// read shows that all that s has written is placed: by RFC 5040 section 5.5 the response
-// waits for it. Every Commit of any stream that is posted now covers it.
+// read shows that everything that s has written is placed: by RFC 5040 section 5.5 the
+// response waits for it. Every Commit that any stream posts from now on covers it.
 func (s *stream) read() {
 	require.NoError(s, s.qp.RDMARead(context.Background(), s.sink.Slice(0, 1), s.part(0, 1)))
 	for at := range s.ledger.placed {
@@ -278,8 +277,8 @@ func (s *stream) commit() {
 	s.post(iwarp.SendWR{Op: iwarp.OpCommit, Regions: []iwarp.RemoteBuffer{s.part(off, n/2), s.part(off+n/2, n-n/2)}})
 }
 
-// question is that of a Commit: it covers what s has sent before, and what of the others'
-// was placed before.
+// question returns the question of a Commit: it covers what s has sent before, and what the
+// other streams have had placed before.
 func (s *stream) question(off, n int) question {
 	q := question{off: off, lens: make([]int, n)}
 	for i := range q.lens {
@@ -303,7 +302,7 @@ func (s *stream) post(wr iwarp.SendWR) {
 	}
 }
 
-// acknowledge takes the answers that have come; all: those that have not, too.
+// acknowledge takes the answers that have come; all: it waits for the others, too.
 func (s *stream) acknowledge(all bool) {
 	for len(s.asked) > 0 {
 		n := s.qp.SendCQ().Poll(s.wcs[:])

@@ -30,7 +30,7 @@ func newChunks(size int64) chunks {
 	return c
 }
 
-// clip cuts a range to what the backing has.
+// clip limits a range to the octets of the backing.
 func (c *chunks) clip(r Range) Range {
 	r.Off = min(max(r.Off, 0), c.size)
 	r.Len = min(max(r.Len, 0), c.size-r.Off)

@@ -9,7 +9,7 @@ import (
 // extents is a set of octets: ranges in ascending order that neither overlap nor touch.
 type extents []Range
 
-// everything is all octets that there can be.
+// everything is the range of all possible octets.
 var everything = Range{0, math.MaxInt64}
 
 // from returns the index of the first range that ends after off.
@@ -17,7 +17,7 @@ func (e extents) from(off int64) int {
 	return sort.Search(len(e), func(i int) bool { return e[i].end() > off })
 }
 
-// end is where r ends: one that a caller has made too long, to mean all that is there, at the last offset.
+// end returns where r ends. A range that is too long, by which a caller means everything, ends at the last offset.
 func (r Range) end() int64 {
 	if r.Len > 0 && r.Off > math.MaxInt64-r.Len {
 		return math.MaxInt64
@@ -25,7 +25,7 @@ func (r Range) end() int64 {
 	return r.Off + r.Len
 }
 
-// within returns the octets of r that are within o, which has some of them.
+// within returns the octets of r that are within o, which must overlap r.
 func (r Range) within(o Range) Range {
 	off := max(r.Off, o.Off)
 	return Range{off, min(r.end(), o.end()) - off}
@@ -51,7 +51,7 @@ func (e *extents) add(r Range) {
 	*e = slices.Replace(s, i, j, r)
 }
 
-// join makes one of range i and the nearer of its neighbours, with what is between them.
+// join merges range i, its nearer neighbour, and the gap between them into one range.
 func (e *extents) join(i int) {
 	s := *e
 	if i == len(s)-1 || i > 0 && s[i].Off-s[i-1].end() <= s[i+1].Off-s[i].end() {

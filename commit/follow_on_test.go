@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// watchedBy makes a Latch for f the Flusher of a region, as the library does for a Flusher of a
-// user's own.
+// watchedBy makes a Latch for f the Flusher of a region, as the library does for a user's own
+// Flusher.
 func watchedBy(f Flusher) func(*stag.Options) {
 	return func(o *stag.Options) {
 		l := NewLatch(f)
@@ -22,7 +22,7 @@ func watchedBy(f Flusher) func(*stag.Options) {
 }
 
 // TestCMT_30_44_FollowOnIsAskedForAgain: a follow-on that was stored, and that a sync has lost, is stored
-// once more, though what is there looks as if it need not be.
+// once more, although the octets there suggest that it need not be.
 func TestCMT_30_44_FollowOnIsAskedForAgain(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		c := converse(t, nil)

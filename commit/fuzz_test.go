@@ -17,11 +17,11 @@ import (
 
 // FuzzResponder serves Commits of a peer that may ask for anything. Whatever comes,
 // nothing is flushed and nothing stored but what was granted, there are no more tasks
-// than the IRD, every answer is that to a request, and in the end nothing stays pinned.
+// than the IRD, every answer belongs to a request, and in the end nothing stays pinned.
 //
 // The input is requests, each with an octet in front: its lower seven bits say how long it is,
-// and its highest bit that what is waiting is done first. An STag of zero stands for
-// that of the region that is granted, or, with a TO from 2^63 on, of one that is not.
+// and its highest bit that waiting work is done first. An STag of zero stands for
+// the STag of the granted region, or, with a TO from 2^63 on, of a region that is not granted.
 func FuzzResponder(f *testing.F) {
 	program := func(requests ...Request) (b []byte) {
 		for _, r := range requests {

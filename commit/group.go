@@ -11,25 +11,25 @@ import (
 // A Flusher makes a range durable.
 type Flusher = stag.Flusher
 
-// An asyncFlusher is a backing, which need not be waited for: see group.flushThen. One
-// goroutine then answers all Commits of a sync. To wake a goroutine for each of them takes a
-// tenth of the processor time of 64 connections.
+// An asyncFlusher is a backing that no goroutine need wait for: see group.flushThen. One
+// goroutine then answers all Commits of a sync. Waking a goroutine for each of them would take
+// a tenth of the processor time of 64 connections.
 type asyncFlusher interface {
 	flushThen(off, n int64, then func(error) func()) (pending bool, err error)
 }
 
-// A group commits for all that write to one backing: it knows what was written since it
-// was durable, and one sync serves all Flushes that came before it began. See round.
+// A group commits for all writers of one backing: it records what was written and is not yet
+// durable, and one sync serves all Flushes that came before it began. See round.
 type group struct {
 	// sync makes the chunks of ranges durable, or everything.
 	sync func(ranges []Range) error
-	// begin makes the system begin to write what is dirty of a range, without waiting for it. If it
-	// fails octets are lost, and the round fails: sync may not report that. nil: it would not help.
+	// begin makes the system begin to write the dirty octets of a range, without waiting. If it fails,
+	// octets are lost, and the round fails: sync may not report the loss. nil: it would not help.
 	begin func(Range) error
-	// wholesale: sync makes everything durable, whatever it is asked for.
+	// wholesale: sync makes everything durable, whatever its ranges are.
 	wholesale bool
 
-	dirty chunks // written since a sync was begun for them
+	dirty chunks // written since the last sync of them began
 
 	waiters   freelist.List[waiter] // spare ones
 	answers   freelist.List[answers]
@@ -37,21 +37,21 @@ type group struct {
 
 	mu        sync.Mutex
 	losses    losses
-	busy      bool      // there is a committer, or one is being started
+	busy      bool      // a committer is running or being started
 	idle      sync.Cond // busy has ended
 	running   round
-	next      round   // that waits for the running one to end
-	contended bool    // several Flushes have waited for the last round
+	next      round   // waits until the running round has ended
+	contended bool    // several Flushes waited for the last round
 	taken     chunks  // what the running round makes durable
 	ranges    []Range // of taken
 	syncs     uint64
 	closed    bool
 }
 
-// spareWaiters is how many waiters stay for good.
+// spareWaiters is how many waiters are retained.
 const spareWaiters = 16
 
-// spareAnswers is the same of answers: those of a round that are sent, and those of the next.
+// spareAnswers is how many answers are retained: those of a round that are being sent, and those of the next.
 const spareAnswers = 2
 
 func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
@@ -66,12 +66,12 @@ func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
 	return g
 }
 
-// began is the moment at which a write begins; see losses.
+// began returns the number of losses so far, for a write that begins; see losses.
 func (g *group) began() (losses uint64) { return g.losses.began() }
 
 var errOutside = errors.New("commit: a write outside of the octets of the backing")
 
-// wrote tells of a write that has ended, with err. Octets outside of the backing are lost: no sync is for
+// wrote records a write that has ended with err. Octets outside of the backing are lost: no sync covers
 // them.
 func (g *group) wrote(began uint64, off, n int64, err error) {
 	r := Range{off, n}
@@ -84,16 +84,16 @@ func (g *group) wrote(began uint64, off, n int64, err error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.dirty.add(r) // again: a round that has failed meanwhile may have taken them for what it has lost
+	g.dirty.add(r) // again: a round that has failed meanwhile may have removed them as lost
 	g.losses.wrote(began, r, err)
 }
 
-// Failed is told of a peer's RDMA Write that the backing could not take. WriteAt knows of
-// it already; what is left to say is that it need not end the stream: the next Flush of
-// those octets fails, until they are written again.
+// Failed is called for a peer's RDMA Write that the backing could not store. WriteAt has already
+// recorded the failure. The existence of this method says that the failure need not end the
+// stream: the next Flush of those octets fails, until they are written again.
 func (g *group) Failed(off, n int64, err error) {}
 
-// close lets no more Flush begin, and waits for those that have.
+// close refuses new Flushes, and waits until those that have begun have ended.
 func (g *group) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

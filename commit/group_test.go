@@ -155,7 +155,7 @@ func TestCMT_30_FlushThenIsToldOfLosses(t *testing.T) {
 	})
 }
 
-// TestCMT_13_TheFirstSyncBeginsBeforeItIsHandedOver: where it takes the system no time.
+// TestCMT_13_TheFirstSyncBeginsBeforeItIsHandedOver, if it takes the system no time.
 func TestCMT_13_TheFirstSyncBeginsBeforeItIsHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d disk
@@ -205,7 +205,7 @@ func TestCMT_13_CancelledFlushLeavesTheRoundToOthers(t *testing.T) {
 	})
 }
 
-// TestFlushEndsWithItsContext: one that waits for no other, too.
+// TestFlushEndsWithItsContext, even a Flush that waits for no other.
 func TestFlushEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Hour}
@@ -337,8 +337,8 @@ func (s *syncing) ReadAt(p []byte, _ int64) (int, error)  { return len(p), nil }
 func (s *syncing) WriteAt(p []byte, _ int64) (int, error) { return len(p), s.writes }
 func (s *syncing) Sync() error                            { return s.err }
 
-// TestOnlyWhatIsWantedIsSynced: what an earlier Flush has wanted is no part of it, and the last
-// chunk ends with the backing.
+// TestOnlyWhatIsWantedIsSynced: a sync omits what an earlier Flush has wanted, and the last chunk
+// ends with the backing.
 func TestOnlyWhatIsWantedIsSynced(t *testing.T) {
 	var d disk
 	g := newGroup(5*page+100, false, d.sync)
@@ -395,7 +395,7 @@ func TestFlushWithAContextThatIsOver(t *testing.T) {
 	require.Len(t, d.syncs, 1)
 }
 
-// TestCMT_13_RoundsAreUsedAgain: what is left of one must not be taken for the outcome of the next.
+// TestCMT_13_RoundsAreUsedAgain: the remains of one must not be taken for the outcome of the next.
 func TestCMT_13_RoundsAreUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second}
@@ -487,8 +487,8 @@ func TestChunksOfALargeBackingAreLarger(t *testing.T) {
 	require.Equal(t, []Range{{1<<40 - 1<<22, 1 << 22}}, c.runs(nil))
 }
 
-// TestGroupIsToldOfMoreThanAnIntCounts on systems with 32 bits, too (GOARCH=386): of a hole that was punched into a
-// file, say.
+// TestGroupIsToldOfMoreThanAnIntCounts on systems with 32 bits, too (GOARCH=386), for example of a hole that was
+// punched into a file.
 func TestGroupIsToldOfMoreThanAnIntCounts(t *testing.T) {
 	const size = 1 << 32
 	syncs := 0

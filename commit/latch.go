@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// A Latch is a Flusher of a user's own with a memory of what it has lost. When a Flush fails
+// A Latch adds to the user's own Flusher a memory of what it has lost. When a Flush fails
 // with an error that means DataLost or Vendor (see [Code]: EIO, ENOSPC and most other errnos, or an
-// *[Error]), its octets, and all that were written and not made durable before, are lost: Flush
-// answers DataLost for them, and does not ask the Flusher, until they have been written again.
-// So are octets of which a write has failed. Any other error may be followed by a success.
+// *[Error]), its octets, and all that were written and not made durable before, are lost. Until they
+// are written again, Flush returns DataLost for them without calling the Flusher. Octets whose write
+// has failed are lost, too. Any other error may be followed by a success.
 //
-// Of several Flushes that run at the same time, one may find nothing to do because another has it under
-// way. So a success waits for the outcome of all that have begun before the Flusher has told it. If ctx ends first
-// Flush returns its error, and the octets may be durable.
+// Of several concurrent Flushes, one may find nothing to do because another is doing it. So after a
+// success of the Flusher, Flush waits for the outcome of all Flushes that had begun by then. If ctx
+// ends first Flush returns its error, and the octets may be durable.
 //
-// It belongs to one region, and is its [stag.Options.Watch]. All methods may be called from any
+// A Latch belongs to one region, and is its [stag.Options.Watch]. All methods may be called from any
 // goroutine.
 type Latch struct {
 	f     Flusher
@@ -25,14 +25,14 @@ type Latch struct {
 
 	mu      sync.Mutex
 	losses  losses
-	dirty   octetSet    // written, and not made durable since, as far as is known
+	dirty   octetSet    // written, and not known to be durable
 	written [2]octetSet // while Flushes of an epoch, or of the one before, were running
-	running [2]int      // Flushes that have begun in an epoch
+	running [2]int      // Flushes that began in an epoch
 	epoch   int         // 0 or 1
 }
 
-// NewLatch returns a Latch for f, or nil if f is a backing of this package, which has a memory
-// of its own. A type of the user's that a backing is embedded in is none: its Flush may be another.
+// NewLatch returns a Latch for f, or nil if f is a backing of this package, which itself records
+// losses. A user's type that embeds a backing is not a backing: its Flush may be different.
 func NewLatch(f Flusher) *Latch {
 	switch f.(type) {
 	case *File, *Mapping, *Buffer, *Group:
@@ -41,10 +41,10 @@ func NewLatch(f Flusher) *Latch {
 	return &Latch{f: f}
 }
 
-// Began is that of [stag.Watch].
+// Began implements [stag.Watch].
 func (l *Latch) Began() uint64 { return l.losses.began() }
 
-// Wrote is that of [stag.Watch].
+// Wrote implements [stag.Watch].
 func (l *Latch) Wrote(began uint64, off, n int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,10 +58,10 @@ func (l *Latch) Wrote(began uint64, off, n int64, err error) {
 	}
 }
 
-// errUnfinished is the outcome of a call that ends its goroutine ([runtime.Goexit]), as that of one that panics.
+// errUnfinished is the outcome of a call that ends its goroutine ([runtime.Goexit]), like that of a call that panics.
 var errUnfinished = &Error{Status: MakeStatus(NoRegion, DataLost), Err: errors.New("the Flusher, or its Sync, has not returned")}
 
-// Flush has the user's Flusher make octets durable, unless they are lost.
+// Flush calls the user's Flusher to make octets durable, unless they are lost.
 func (l *Latch) Flush(ctx context.Context, off, n int64) (err error) {
 	r := Range{off, n}
 	epoch, err := l.begin(r)
@@ -72,7 +72,7 @@ func (l *Latch) Flush(ctx context.Context, off, n int64) (err error) {
 	err = errUnfinished
 	defer func() {
 		err = l.end(epoch, r, err)
-		l.calls.end(call) // when a loss is noted
+		l.calls.end(call) // after a loss has been recorded
 	}()
 	if err = l.call(ctx, off, n); err == nil {
 		err = l.calls.endFirst(ctx, call)
@@ -86,8 +86,8 @@ func (l *Latch) call(ctx context.Context, off, n int64) (err error) {
 	return l.f.Flush(ctx, off, n)
 }
 
-// begin is the begin of a Flush. What is written from now on is in the set of the epoch that
-// it returns, or in that of the next, which does not end before this Flush.
+// begin begins a Flush. What is written from now on is in the set of the epoch that it returns,
+// or in the set of the next epoch, which does not end before this Flush.
 func (l *Latch) begin(r Range) (epoch int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,8 +102,8 @@ func (l *Latch) begin(r Range) (epoch int, err error) {
 	return l.epoch, nil
 }
 
-// end is the end of a Flush, and returns what is to be told. A Flusher may have told another
-// caller that it has lost what it tells this one nothing of.
+// end ends a Flush, and returns its result. A Flusher may have reported a loss to another caller
+// that it does not report to this one.
 func (l *Latch) end(epoch int, r Range, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,15 +124,15 @@ func (l *Latch) end(epoch int, r Range, err error) error {
 	return err
 }
 
-// calls are those of a Flusher whose outcome is not known.
+// calls are the calls of a Flusher whose outcome is not known.
 type calls struct {
 	mu    sync.Mutex
 	last  uint64
 	open  []uint64 // in ascending order
-	waits []wait   // so too: each is woken once, and looks at nothing
+	waits []wait   // in ascending order, too: each is woken once, and checks nothing
 }
 
-// A wait is for the ends of all calls up to one.
+// A wait waits for the ends of all calls up to last.
 type wait struct {
 	last uint64
 	over chan struct{}
@@ -182,7 +182,7 @@ func (c *calls) endFirst(ctx context.Context, call uint64) error {
 	}
 }
 
-// endThen ends a call, and returns what is closed when the others have ended; nil: there are none.
+// endThen ends a call, and returns a channel that is closed when the other calls have ended, or nil if there are none.
 func (c *calls) endThen(call uint64) (over chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,7 +194,7 @@ func (c *calls) endThen(call uint64) (over chan struct{}) {
 	return over
 }
 
-// leave takes a wait away.
+// leave removes a wait.
 func (c *calls) leave(over chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A own is a Flusher of a user's own, which remembers nothing.
+// An own is a user's own Flusher, which remembers nothing.
 type own struct {
 	disk
 	asked []Range
@@ -127,7 +127,7 @@ func TestCMT_13_WrittenWhileAFlushFails(t *testing.T) {
 	require.NoError(t, l.flush(0, 8), "later is soon enough")
 }
 
-// TestCMT_13_OneFailureForSeveralFlushes: a system tells one of two that sync at once.
+// TestCMT_13_OneFailureForSeveralFlushes: a system reports it to one of two that sync at once.
 func TestCMT_13_OneFailureForSeveralFlushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := own{disk: disk{takes: time.Second}}
@@ -144,8 +144,8 @@ func TestCMT_13_OneFailureForSeveralFlushes(t *testing.T) {
 	})
 }
 
-// TestCMT_13_16_SuccessOfAFlushDuringOneThatFails: the second has found nothing to do, since the first had begun
-// to write all that was changed.
+// TestCMT_13_16_SuccessOfAFlushDuringOneThatFails: the second has found nothing to do, because the first had
+// begun to write all that was changed.
 func TestCMT_13_16_SuccessOfAFlushDuringOneThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed, succeeds := make(chan error), make(chan error, 1)
@@ -173,7 +173,7 @@ func TestCMT_13_16_SuccessOfAFlushDuringOneThatFails(t *testing.T) {
 	})
 }
 
-// waits is a Flusher whose calls end with what comes from the next channel.
+// waits is a Flusher whose calls return what comes from the next channel.
 type waits chan chan error
 
 func (w waits) Flush(context.Context, int64, int64) error { return <-<-w }
@@ -243,7 +243,7 @@ func TestFlusherThatPanics(t *testing.T) {
 	require.NoError(t, l.flush(8, 8))
 }
 
-// TestCMT_16_FlusherThatEndsItsGoroutine has lost its octets, as one that panics, and holds up no other.
+// TestCMT_16_FlusherThatEndsItsGoroutine has lost its octets, like one that panics, and holds up no other.
 func TestCMT_16_FlusherThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var leaves goexits = true
@@ -296,7 +296,7 @@ func (g *goexits) Flush(context.Context, int64, int64) error {
 	return nil
 }
 
-// TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable: the next failure takes it along.
+// TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable: the next failure loses it, too.
 func TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable(t *testing.T) {
 	all := Range{0, 64}
 	l := NewLatch(new(own))
@@ -382,7 +382,7 @@ type quiet struct{}
 
 func (*quiet) Flush(context.Context, int64, int64) error { return nil }
 
-// TestFlushOfMoreThanThereIs: what was lost is in it, as it is in a Flush of just those octets.
+// TestFlushOfMoreThanThereIs: it covers what was lost, as a Flush of just those octets does.
 func TestFlushOfMoreThanThereIs(t *testing.T) {
 	var fails error
 	g, err := NewGroup(64<<10, func() error { return fails })

@@ -66,7 +66,7 @@ func TestCMT_13_WhatASyncHasLostStaysLost(t *testing.T) {
 }
 
 // TestCMT_13_WhatASyncHasLostWithAnyErrno: the error of a page that could not be written is the disk's, a bad sector
-// or a broken path to it, or the server's. The system has dropped it all the same.
+// or a broken path to it, or the server's. The system has dropped the page all the same.
 func TestCMT_13_WhatASyncHasLostWithAnyErrno(t *testing.T) {
 	const first = syscall.Errno(61) // of Linux: ENODATA, a bad sector
 	d := disk{err: &os.PathError{Op: "sync", Path: "data", Err: first}}
@@ -97,7 +97,7 @@ func TestCMT_13_WhatASyncHasLostWithAnyErrno(t *testing.T) {
 }
 
 // TestCMT_13_30_WrittenAgainAfterABeginHasFailed: a Flush of what was lost fails, also if other octets have been written
-// there before it is told. They are not durable, either.
+// there before the loss is reported. They are not durable, either.
 func TestCMT_13_30_WrittenAgainAfterABeginHasFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g *group
@@ -117,7 +117,7 @@ func TestCMT_13_30_WrittenAgainAfterABeginHasFailed(t *testing.T) {
 	})
 }
 
-// TestCMT_13_WriteOutsideOfTheBacking: no sync is known to be for it, and so no Flush of it succeeds.
+// TestCMT_13_WriteOutsideOfTheBacking: no sync is known to cover it, and so no Flush of it succeeds.
 func TestCMT_13_WriteOutsideOfTheBacking(t *testing.T) {
 	for _, r := range []Range{{64 * page, 1}, {64*page - 1, 2}, {100 * page, page}} {
 		var d disk
@@ -136,7 +136,7 @@ func TestCMT_13_WriteOutsideOfTheBacking(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// TestCMT_13_LossesOfALargeBacking: its last chunk ends before 1<<63, and not behind it.
+// TestCMT_13_LossesOfALargeBacking: its last chunk ends before 1<<63, not after it.
 func TestCMT_13_LossesOfALargeBacking(t *testing.T) {
 	for _, size := range []int64{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - 1<<46, 1 << 62} {
 		d := disk{err: syscall.EIO}
@@ -149,7 +149,7 @@ func TestCMT_13_LossesOfALargeBacking(t *testing.T) {
 	}
 }
 
-// TestCMT_13_WrittenWhileASyncFails: the page may have been there when the system dropped it.
+// TestCMT_13_WrittenWhileASyncFails: the system may have dropped the page after the write.
 func TestCMT_13_WrittenWhileASyncFails(t *testing.T) {
 	d := disk{err: syscall.EIO}
 	g := newGroup(64*page, false, d.sync)
@@ -189,8 +189,8 @@ func TestCMT_30_WhatIsLostMayBeWrittenAgainInPieces(t *testing.T) {
 	require.NoError(t, flush(g, page, page), "in any order")
 }
 
-// TestCMT_30_WhatWasWrittenAgainIsLostAgain: when another sync fails, nothing counts of what was
-// written after the first.
+// TestCMT_30_WhatWasWrittenAgainIsLostAgain: when another sync fails, nothing that was written
+// after the first counts.
 func TestCMT_30_WhatWasWrittenAgainIsLostAgain(t *testing.T) {
 	d := disk{err: syscall.EIO}
 	g := newGroup(64*page, false, d.sync)
@@ -206,7 +206,7 @@ func TestCMT_30_WhatWasWrittenAgainIsLostAgain(t *testing.T) {
 	require.NoError(t, flush(g, 0, page))
 }
 
-// TestCMT_30_LossesOfASyncThatSucceedsLater: what a sync has lost is no part of the next one.
+// TestCMT_30_LossesOfASyncThatSucceedsLater: the next sync does not cover what a sync has lost.
 func TestCMT_30_LossesOfASyncThatSucceedsLater(t *testing.T) {
 	d := disk{err: syscall.EIO}
 	g := newGroup(64*page, false, d.sync)
@@ -312,7 +312,7 @@ func TestCMT_30_WhatIsLostMayBeWrittenAgainInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestCMT_30_LossInManyPlaces is none of what is between them.
+// TestCMT_30_LossInManyPlaces does not affect what is between them.
 func TestCMT_30_LossInManyPlaces(t *testing.T) {
 	const places = 5000
 	d := disk{err: syscall.EIO}

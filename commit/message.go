@@ -22,8 +22,8 @@ const (
 	ResponseLen  = 8
 )
 
-// A Region is one run of octets that is to be made durable. One without octets asks for
-// nothing, and its STag and TO are not looked at.
+// A Region is one run of octets to be made durable. An empty Region requests nothing, and its
+// STag and TO are ignored.
 type Region struct {
 	STag stag.STag
 	TO   uint64
@@ -37,7 +37,7 @@ type Region struct {
 //	| Request ID | STag | Length | TO  | STag (32)  |  TO (64)   | Value (64)  |
 //	+------------+---------------------+------------+------------+-------------+
 //
-// with at least one region. What follows them is there if the length says so. Length
+// with at least one region. The part after the regions is present if the length says so. Length
 // comes before TO, unlike in a Read Request.
 type Request struct {
 	ID      uint32 // chosen by the requester, echoed in the response
@@ -45,13 +45,13 @@ type Request struct {
 	// A follow-on is a 64-bit integer, Value, that is stored at At after all regions have
 	// become durable, and then made durable itself, before the response. If the commit
 	// failed it is not stored. At is aligned to eight octets; its Len is not on the wire. A
-	// peer keeps the integer in the byte order of its host.
+	// peer stores the integer in the byte order of its host.
 	HasFollowOn bool
 	At          Region
 	Value       uint64
 }
 
-// MaxRequestLen is how long a request with so many regions may be.
+// MaxRequestLen returns the largest length of a request with this number of regions.
 func MaxRequestLen(regions int) int { return requestIDLen + regions*regionLen + followOnLen }
 
 // Append appends the header to b.
@@ -80,8 +80,8 @@ func AppendFollowOn(b []byte, at Region, value uint64) []byte {
 	return binary.BigEndian.AppendUint64(b, value)
 }
 
-// Parse reads the header; b is all of the message. The room of r.Regions is used again.
-// The fault tells that no request has this length.
+// Parse reads the header; b is the whole message. Parse reuses the memory of r.Regions. Its
+// fault says that no request has this length.
 func (r *Request) Parse(b []byte) *transport.Fault {
 	*r = Request{Regions: r.Regions[:0]}
 	n := len(b) - requestIDLen
@@ -109,8 +109,8 @@ func (r *Request) Parse(b []byte) *transport.Fault {
 	return nil
 }
 
-// Total returns the octets of all regions, overlapping ones counted twice. It fits: no
-// message has 2^32 regions.
+// Total returns the number of octets of all regions, counting overlaps twice. It cannot
+// overflow: no message has 2^32 regions.
 func (r *Request) Total() (n uint64) {
 	for _, g := range r.Regions {
 		n += uint64(g.Len)
@@ -130,8 +130,8 @@ func (r Response) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(r.Status))
 }
 
-// ParseResponse reads the header; b is all of the message. The error is a
-// [transport.Fault] that tells that b has another length.
+// ParseResponse reads the header; b is the whole message. The error is a
+// [transport.Fault], which says that b has a wrong length.
 func ParseResponse(b []byte) (Response, error) {
 	if len(b) != ResponseLen {
 		return Response{}, transport.Faultf(transport.RDMAPStreamCatastrophic, "Commit Response of %d octets", len(b))

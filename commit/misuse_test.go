@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestMisuse: sizes that no file has, limits of nothing, and a function that panics.
+// TestMisuse: sizes that no file has, limits of zero, and a function that panics.
 func TestMisuse(t *testing.T) {
 	_, err := commit.OpenFile(filepath.Join(t.TempDir(), "f"), &commit.FileOptions{Size: -1})
 	require.ErrorContains(t, err, "f: a size of -1 octets")

@@ -4,13 +4,13 @@ import "slices"
 
 const (
 	maxExtents  = 1024            // of one set: 16 KiB
-	keptExtents = maxExtents - 64 // so few that room is made for many at a time
+	keptExtents = maxExtents - 64 // so few that space is made for many at a time
 )
 
-// octetSet is a set of octets whose memory is bounded: ranges, and whole pages where those would be
-// too many. Ranges of whole pages are moved first, and the set stays exact. Where the others are too
-// many by themselves the set has octets too many, the rest of their pages, and never too few. Those
-// stay until all octets of their page are removed.
+// octetSet is a set of octets whose memory is bounded: ranges, and whole pages if there would be too
+// many ranges. Ranges of whole pages become pages first, which keeps the set exact. If there are still
+// too many ranges, the set contains extra octets, the rest of their pages, but never lacks any. Extra
+// octets stay until all octets of their page are removed.
 type octetSet struct {
 	exact extents
 	pages pages
@@ -38,14 +38,14 @@ func (o *octetSet) remove(r Range) {
 		o.split(r.Off)
 		o.split(r.end())
 		if o.pages.remove(r); len(o.pages) == 0 {
-			o.pages = nil // nor is the memory needed any more
+			o.pages = nil // the memory is no longer needed
 		}
 	}
 	o.exact.remove(r)
 	o.bound()
 }
 
-// split makes a range of the page within which off is, so that a part of it can be removed.
+// split turns the page that contains off into a range, so that a part of it can be removed.
 func (o *octetSet) split(off int64) {
 	page := Range{off, 1}.pages()
 	if page.Off < off && o.pages.has(page) {
@@ -54,7 +54,7 @@ func (o *octetSet) split(off int64) {
 	}
 }
 
-// bound makes room for more ranges where there are too many.
+// bound reduces the number of ranges if there are too many.
 func (o *octetSet) bound() {
 	if len(o.exact) <= maxExtents {
 		return
@@ -65,7 +65,7 @@ func (o *octetSet) bound() {
 	}
 }
 
-// widen makes whole pages of a range, or joins it with another where there is no room for them.
+// widen turns a range into whole pages, or joins it with another range if there is no room for them.
 func (o *octetSet) widen() {
 	i := o.exact.from(o.hand)
 	if i == len(o.exact) {
@@ -80,7 +80,7 @@ func (o *octetSet) widen() {
 	}
 }
 
-// each calls f with ranges that have all octets of the set that are within r.
+// each calls f with ranges that together are all octets of the set within r.
 func (o *octetSet) each(r Range, f func(Range)) {
 	for i := o.exact.from(r.Off); i < len(o.exact) && o.exact[i].Off < r.end(); i++ {
 		f(o.exact[i].within(r))

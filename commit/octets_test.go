@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wellFormed wants a set in order, of which no two ranges could be one.
+// wellFormed checks that a set is in order, and that no two ranges could be one.
 func (o *octetSet) wellFormed(t *testing.T) {
 	t.Helper()
 	require.LessOrEqual(t, len(o.exact), maxExtents)
@@ -24,7 +24,7 @@ func (o *octetSet) wellFormed(t *testing.T) {
 	}
 }
 
-// parts returns what each tells of r.
+// parts returns the parts of r that each visits.
 func (o *octetSet) parts(r Range) (all extents) {
 	o.each(r, func(part Range) { all.add(part) })
 	return all
@@ -130,8 +130,8 @@ func TestCMT_30_WholePagesAreExact(t *testing.T) {
 	}
 }
 
-// TestCMT_30_OctetSetModel: in the pages of which a part is in the set there may be octets too many where
-// there is no room for all parts; never too few, and never in other pages.
+// TestCMT_30_OctetSetModel: without room for all parts, the set may hold too many octets of the pages of which it
+// holds a part; never too few, and none of other pages.
 func TestCMT_30_OctetSetModel(t *testing.T) {
 	const cell = 64
 	for seed := range uint64(4) {
@@ -171,8 +171,8 @@ func TestCMT_30_OctetSetModel(t *testing.T) {
 	}
 }
 
-// TestOctetSetIsBounded: what there is no room for even in pages makes the set larger, where that costs least, and
-// never smaller.
+// TestOctetSetIsBounded: without room even for pages the set becomes larger, where that costs least, and never
+// smaller.
 func TestOctetSetIsBounded(t *testing.T) {
 	const far = 1 << zoneShift
 	var o octetSet
@@ -213,7 +213,7 @@ func TestOctetSetIsBounded(t *testing.T) {
 	}
 }
 
-// TestExtentsJoin: two ranges become one where the least is between them.
+// TestExtentsJoin: the two ranges with the least between them become one.
 func TestExtentsJoin(t *testing.T) {
 	all := extents{{0, 10}, {100, 10}, {130, 10}, {200, 10}}
 	for i, want := range []extents{

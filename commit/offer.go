@@ -8,12 +8,12 @@ import (
 // OfferLen is the length of an Offer in private data.
 const OfferLen = 20
 
-// dialect names what the octets of a Commit Request mean: those of the later drafts
+// dialect names the meaning of the octets of a Commit Request: requests of the later drafts
 // have the same opcodes.
 var dialect = []byte("commit-00\x00")
 
 // An Offer tells the peer, in the private data of connection set-up, that this side
-// serves Commits, and which (draft section 3.2.5: agreed by the applications):
+// serves Commits, up to these limits (draft section 3.2.5: agreed by the applications):
 //
 //	 0                     10                  12                    20
 //	+---------------------+-------------------+---------------------+
@@ -31,7 +31,7 @@ func (o Offer) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, o.Octets)
 }
 
-// CutOffer takes an Offer off the front of private data. ok: there was one.
+// CutOffer removes an Offer from the front of private data. ok reports whether there was one.
 func CutOffer(private []byte) (o Offer, rest []byte, ok bool) {
 	if len(private) < OfferLen || !bytes.HasPrefix(private, dialect) {
 		return Offer{}, private, false

@@ -8,11 +8,11 @@ const (
 	maxZones  = 1 << 16 // of one set: some 2 MiB
 )
 
-// pages is a set of whole pages of 4096 octets: the bits of each zone, which is 64 of them, that
-// has any in the set.
+// pages is a set of whole pages of 4096 octets. A zone is 64 pages; the map contains the bits of
+// each zone with pages in the set.
 type pages map[int64]uint64
 
-// whole reports whether r begins and ends with a page.
+// whole reports whether r begins and ends on page boundaries.
 func (r Range) whole() bool { return (r.Off|r.end())&(1<<pageShift-1) == 0 }
 
 // pages returns the pages that r touches.
@@ -31,7 +31,7 @@ func (r Range) in(zone int64) uint64 {
 	return ^uint64(0) << first & (^uint64(0) >> (63 - last))
 }
 
-// add adds the pages that r touches, or returns false where there is no room for them.
+// add adds the pages that r touches, or returns false if there is no room for them.
 func (p *pages) add(r Range) bool {
 	first, last := r.zones()
 	if last-first >= int64(maxZones-len(*p)) {
@@ -46,8 +46,8 @@ func (p *pages) add(r Range) bool {
 	return true
 }
 
-// each calls f with the zones of which r touches pages of the set, and with their bits, until f
-// returns false.
+// each calls f with each zone in which r touches pages of the set, and with the bits of those
+// pages, until f returns false.
 func (p pages) each(r Range, f func(zone int64, set uint64) bool) {
 	first, last := r.zones()
 	if last-first >= int64(len(p)) {
@@ -74,7 +74,7 @@ func (p pages) has(r Range) (found bool) {
 	return found
 }
 
-// runs calls f with the runs of pages of the set that r touches, of each zone.
+// runs calls f, zone by zone, with the runs of pages of the set that r touches.
 func (p pages) runs(r Range, f func(Range)) {
 	p.each(r, func(z int64, set uint64) bool {
 		for set != 0 {
@@ -87,7 +87,7 @@ func (p pages) runs(r Range, f func(Range)) {
 	})
 }
 
-// holds reports whether all pages that r touches are in the set; of a range in several zones it may not know.
+// holds reports whether all pages that r touches are in the set. For a range in several zones it returns false.
 func (p pages) holds(r Range) bool {
 	first, last := r.zones()
 	return first == last && r.in(first)&^p[first] == 0

@@ -12,7 +12,7 @@ import (
 )
 
 // A recorder is the system, with a record of the calls that backings make. A call is a word
-// for what is done, the last part of the path, and what matters of the rest.
+// for the operation, the last part of the path, and the other arguments that matter.
 type recorder struct {
 	host
 	mu          sync.Mutex
@@ -25,7 +25,7 @@ type recorder struct {
 	mem         []byte                  // that is mapped
 }
 
-// begins notes a call, and tells whether it is to fail.
+// begins records a call, and reports whether it is to fail.
 func (r *recorder) begins(format string, args ...any) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,7 +37,7 @@ func (r *recorder) begins(format string, args ...any) error {
 	return r.fail(call)
 }
 
-// took returns the calls since it was asked last.
+// took returns the calls since it was last called.
 func (r *recorder) took() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

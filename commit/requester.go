@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// accept takes the response to r: it must be the one that is due.
+// accept checks that the response that has arrived is the response to r.
 func accept(r *rdmap.Request) error {
 	h, err := ParseResponse(r.Reply)
 	if err != nil {
@@ -19,5 +19,5 @@ func accept(r *rdmap.Request) error {
 	return nil
 }
 
-// StatusOf returns how the Commit r ended, which has its response.
+// StatusOf returns the status of the Commit r, whose response has arrived.
 func StatusOf(r *rdmap.Request) Status { return Status(binary.BigEndian.Uint32(r.Reply[4:])) }

@@ -78,8 +78,8 @@ func TestCMT_3_RequestsShareTheirMessageNumbers(t *testing.T) {
 	}, heads)
 }
 
-// TestCMT_4_ResponsesShareTheirMessageNumbers: those to Commits and Atomics are one sequence on QN 3,
-// at either end.
+// TestCMT_4_ResponsesShareTheirMessageNumbers: responses to Commits and Atomics are one sequence on
+// QN 3, at either end.
 func TestCMT_4_ResponsesShareTheirMessageNumbers(t *testing.T) {
 	c := converse(t, nil)
 	r, _ := c.region(nil)

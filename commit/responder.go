@@ -12,28 +12,28 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Config says how one stream serves Commits.
+// Config configures how one stream serves Commits.
 type Config struct {
 	Table *stag.Table
 	Scope stag.Scope // of the stream
 
 	Limits Offer // Regions is at least 1
 
-	// Strict answers NotDurable for a region that nothing makes durable. Otherwise such a
-	// region is none of Commit's business, and a success (draft section 2.1).
+	// Strict answers NotDurable for a region that nothing makes durable. Otherwise Commit
+	// ignores such a region, as a success (draft section 2.1).
 	Strict bool
 
-	// Task returns a function that runs f, which may wait for a disk, in a goroutine of its
-	// own each time that it is called. There are never more of them at once than the stream's
+	// Task returns a function that runs f, which may wait for a disk, in a new goroutine
+	// at each call. There are never more of these goroutines at once than the stream's
 	// IRD. nil: the peer's requests are refused.
 	Task func(f func()) (start func())
 
-	// UnderWay, unless nil, is told how many requests more are being served, or less. While
-	// there are any, a Flusher may be called.
+	// UnderWay, unless nil, is called with each change of the number of requests that are being
+	// served. While there are any, a Flusher may be called.
 	UnderWay func(change int)
 
-	// Panicked, unless nil, is told of a Flusher, or of a Buffer that is to store a follow-on, that
-	// panicked. The peer is told DataLost, or FollowOnFailed.
+	// Panicked, unless nil, is called when a Flusher has panicked, or a Buffer that was to store a
+	// follow-on. The peer receives DataLost, or FollowOnFailed.
 	Panicked func(*stag.PanicError)
 
 	Stats *Stats // nil: not counted
@@ -41,8 +41,8 @@ type Config struct {
 
 // Stats counts what streams have served.
 type Stats struct {
-	Commits    atomic.Uint64 // requests that were valid
-	Failed     atomic.Uint64 // of them, those with a status other than 0
+	Commits    atomic.Uint64 // valid requests
+	Failed     atomic.Uint64 // valid requests with a status other than 0
 	NotDurable atomic.Uint64 // regions that nothing makes durable
 }
 
@@ -68,18 +68,18 @@ func NewExtension(c Config) *rdmap.Extension {
 // A responder serves the Commits of one stream.
 //
 // Regions of several requests are flushed at the same time. Follow-ons are stored one
-// after the other, in the order of the requests, for two may be to the same place.
+// after the other, in the order of the requests, because two may have the same target.
 type responder struct {
 	Config
 	mu     sync.Mutex
 	spare  []*job
-	queued uint64 // jobs that have got a turn
-	ended  uint64 // of them, those that are done: always the first ones
-	failed uint64 // of these, those whose follow-on is not durable
-	early  []*job // whose regions are durable before it is their turn
+	queued uint64 // jobs that have a turn
+	ended  uint64 // queued jobs that are done: always the first ones
+	failed uint64 // ended jobs whose follow-on is not durable
+	early  []*job // jobs whose regions are durable before their turn
 }
 
-// A job is one request that is being served. It is with one goroutine at a time: the one that
+// A job is one request that is being served. One goroutine at a time owns it: the one that
 // receives, the one that flushes for it, or the one that has ended the job before it.
 type job struct {
 	r       *responder
@@ -89,25 +89,25 @@ type job struct {
 	request Request
 	targets []target // of the regions, pinned
 	tail    target   // of the follow-on, pinned if there is one
-	flushed int      // of targets, and then tail: what has been flushed
+	flushed int      // how many of targets, and then tail, have been flushed
 	status  Status
 
 	reply [ResponseLen]byte
 
-	// Made once, that they need not be allocated.
-	goOn       func(error) (send func()) // the flush of the next target has ended
-	startFlush func()                    // flush it in a goroutine that may wait, and go on
-	sendAll    func()                    // send its answer, and those of the jobs after it
-	after      *job                      // whose answer is to be sent after that of this one
+	// The functions are created once per job, to save allocations.
+	goOn       func(error) (send func()) // continues after the flush of the next target
+	startFlush func()                    // flushes the next target in a goroutine that may wait, and continues
+	sendAll    func()                    // sends the answer of the job, and of the jobs after it
+	after      *job                      // its answer is sent after that of this job
 }
 
-// A target is what a region of a request names. Without octets it has no region.
+// A target is what a region of a request names. An empty one has no region.
 type target struct {
 	region *stag.Region
 	off, n uint64
 }
 
-// flush waits until what the region has for it has made t durable.
+// flush waits until the region's Flusher has made t durable.
 func (t *target) flush() error {
 	return t.region.Flusher().Flush(context.Background(), int64(t.off), int64(t.n))
 }
@@ -119,8 +119,8 @@ func (t *target) unpin() {
 	*t = target{}
 }
 
-// serve is the extension's Serve. It checks all of a request before any of it is done
-// (draft section 5.2).
+// serve implements the extension's Serve. It checks the whole request before it performs any
+// part of it (draft section 5.2).
 func (r *responder) serve(in *rdmap.Inbound) {
 	j := r.take()
 	j.in = in
@@ -143,7 +143,7 @@ func (r *responder) serve(in *rdmap.Inbound) {
 	}
 }
 
-// notDurable is how many of the regions, that of the follow-on included, nothing makes durable.
+// notDurable returns how many regions, including that of the follow-on, nothing makes durable.
 func (j *job) notDurable() (n uint64) {
 	for i := range j.targets {
 		n += j.targets[i].notDurable()
@@ -176,7 +176,7 @@ func (r *responder) isTurn(j *job) bool {
 	return false
 }
 
-// endTurn ends that of a job, and returns the next one if it has waited for that.
+// endTurn ends the turn of a job, and returns the next job if that has waited for its turn.
 func (r *responder) endTurn(status Status) (next *job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,7 +195,7 @@ func (r *responder) endTurn(status Status) (next *job) {
 	return nil
 }
 
-// take returns a job that is free, or a new one. It is under way until give.
+// take returns a free job, or a new one. The job is in use until give.
 func (r *responder) take() *job {
 	r.UnderWay(1)
 	r.mu.Lock()
@@ -235,14 +235,14 @@ func (r *responder) take() *job {
 	return j
 }
 
-// tellPanic tells of an error that is a panic of a Flusher or of a Buffer.
+// tellPanic reports an error that is a panic of a Flusher or of a Buffer.
 func (r *responder) tellPanic(err error) {
 	if p := new(stag.PanicError); r.Panicked != nil && errors.As(err, &p) {
 		r.Panicked(p)
 	}
 }
 
-// give ends what take began.
+// give returns a job of take.
 func (r *responder) give(j *job) {
 	r.putBack(j)
 	r.UnderWay(-1)
@@ -256,7 +256,7 @@ func (r *responder) putBack(j *job) {
 }
 
 // open reads the request, and finds and pins what it names: an Invalidate waits until
-// the flush does not touch the octets any more.
+// the flush no longer accesses the octets.
 func (j *job) open() *transport.Fault {
 	if fault := j.request.Parse(j.in.Payload()); fault != nil {
 		return fault
@@ -300,10 +300,10 @@ func (r *responder) find(st stag.STag, to uint64, n uint32) (target, *transport.
 	return target{g, off, uint64(n)}, nil
 }
 
-// advance does what the request asks for, and then goes on with the jobs that have waited
-// for this one. It returns where a flush must be waited for: when that has ended goOn calls it
-// again. It returns the first of the jobs that are done, whose answers are to be sent: when it has
-// returned, since to send one may have to wait for the pins of any other job.
+// advance performs the request, and then continues with the jobs that have waited for it. It
+// returns early if a flush must be waited for; goOn calls it again when the flush has ended.
+// It returns the first of the jobs that are done. The caller then sends their answers: sending
+// one may have to wait for the pins of any other job.
 func (j *job) advance() (done *job) {
 	last := &done
 	for j != nil && j.flushRegions() && j.r.isTurn(j) && j.flushAgain() && j.followOn() {
@@ -325,8 +325,8 @@ func (j *job) flushRegions() (done bool) {
 	return true
 }
 
-// flushAgain flushes the regions once more if a follow-on before j is not durable: it may be to
-// one of them, and it was stored when they had been flushed. It is j's turn, so no other job changes
+// flushAgain flushes the regions once more if a follow-on before j is not durable: it may have been
+// stored in one of them after they had been flushed. It is j's turn, so no other job changes
 // failed of the responder.
 func (j *job) flushAgain() (done bool) {
 	if j.status != 0 || j.flushed > len(j.targets) || j.failed == j.r.failed {
@@ -336,7 +336,7 @@ func (j *job) flushAgain() (done bool) {
 	return j.flushRegions()
 }
 
-// next is what is to be flushed next.
+// next returns the target to be flushed next.
 func (j *job) next() *target {
 	if j.flushed < len(j.targets) {
 		return &j.targets[j.flushed]
@@ -344,7 +344,7 @@ func (j *job) next() *target {
 	return &j.tail
 }
 
-// note notes how the flush of the next target has ended.
+// note records the outcome of the flush of the next target.
 func (j *job) note(c Code) {
 	switch {
 	case c == OK:
@@ -376,8 +376,8 @@ func (j *job) followOn() (done bool) {
 	return done
 }
 
-// flush flushes the next target. If it is not done goOn is called when it is, which may have
-// been already.
+// flush flushes the next target. If done is false, goOn is called when the flush is done, perhaps
+// before flush returns.
 func (j *job) flush() (c Code, done bool) {
 	t := j.next()
 	if t.region == nil {
@@ -398,7 +398,7 @@ func (j *job) flush() (c Code, done bool) {
 	}
 }
 
-// answer ends the job, which pins nothing any more.
+// answer ends the job, which no longer pins anything.
 func (j *job) answer(st Status) {
 	if st != 0 {
 		j.r.Stats.Failed.Add(1)

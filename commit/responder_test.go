@@ -300,7 +300,7 @@ func TestCMT_42_44_45_46_FollowOn(t *testing.T) {
 	}
 }
 
-// A deferring Flusher need not be waited for; the test calls then.
+// A deferring Flusher need not be waited for; the test calls its then.
 type deferring struct {
 	media
 	then func(error) func()
@@ -311,7 +311,7 @@ func (d *deferring) flushThen(_, _ int64, then func(error) func()) (pending bool
 	return true, nil
 }
 
-// TestCMT_46_FollowOnIsStoredOnce: what is written to its place while it is made durable stays.
+// TestCMT_46_FollowOnIsStoredOnce: octets written to its place while it is made durable stay.
 func TestCMT_46_FollowOnIsStoredOnce(t *testing.T) {
 	c := converse(t, nil)
 	var d deferring
@@ -347,7 +347,7 @@ type mined struct{ answering }
 
 func (*mined) WriteAt([]byte, int64) (int, error) { panic("by the program") }
 
-// TestFollowOnWhoseBufferPanics: the program is told of it, as of a Flusher that does.
+// TestFollowOnWhoseBufferPanics: the program is told of it, as of a Flusher that panics.
 func TestFollowOnWhoseBufferPanics(t *testing.T) {
 	var told []*stag.PanicError
 	c := converse(t, func(cfg *Config, _ *rdmap.Config) {
@@ -376,7 +376,7 @@ type answering struct {
 
 func (a *answering) Atomic() bool { return a.atomic }
 
-// TestCMT_45_FollowOnToABuffer: what does not store eight octets at once is no place for one.
+// TestCMT_45_FollowOnToABuffer: a Buffer that does not store eight octets at once can take no follow-on.
 func TestCMT_45_FollowOnToABuffer(t *testing.T) {
 	wrapped := func(b SyncBuffer) SyncBuffer {
 		w, err := NewBuffer(b)
@@ -490,7 +490,7 @@ func TestCMT_25_OneSyncAnswersSeveralCommits(t *testing.T) {
 	})
 }
 
-// TestCMT_30_33_SharedSyncThatFails: each Commit names the region of its own that was lost.
+// TestCMT_30_33_SharedSyncThatFails: each Commit names its own region that was lost.
 func TestCMT_30_33_SharedSyncThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := converse(t, nil)

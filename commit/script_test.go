@@ -28,7 +28,7 @@ var (
 	bob   = stag.Scope{PD: 1, Stream: 11} // another of the same PD
 )
 
-// A conversation is one stream and all that stands around it.
+// A conversation is one stream and its surroundings.
 type conversation struct {
 	*testing.T
 	transport.LLP      // the conversation has the methods that
@@ -63,7 +63,7 @@ func converse(t *testing.T, change func(*Config, *rdmap.Config)) *conversation {
 	return c
 }
 
-// run runs the tasks that were started, those that they start included.
+// run runs the tasks that were started, and the tasks that they start.
 func (c *conversation) run() {
 	for len(c.tasks) > 0 {
 		f := c.tasks[0]

@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A regionLike is a Region, by any name.
+// A regionLike is a type with the fields of Region.
 type regionLike interface {
 	~struct {
 		STag stag.STag
@@ -18,7 +18,7 @@ type regionLike interface {
 }
 
 // AppendRequest appends a Commit Request without a follow-on to b, and returns how many octets its
-// regions have. A request has at least one region: if there is none it has one that is empty.
+// regions have. A request has at least one region: if regions is empty, it has one empty region.
 func AppendRequest[R regionLike](b []byte, id uint32, regions []R) (_ []byte, octets uint64) {
 	b = binary.BigEndian.AppendUint32(b, id)
 	for _, g := range regions {
@@ -31,8 +31,8 @@ func AppendRequest[R regionLike](b []byte, id uint32, regions []R) (_ []byte, oc
 	return b, octets
 }
 
-// Split yields the regions of as many Commits as n octets at to take, of which one has no more than
-// so many regions, and octets; less than 1 counts as 1.
+// Split yields the regions of as many Commits as n octets at to require. Each Commit has at most the
+// given numbers of regions and octets; a number below 1 counts as 1.
 func Split[R regionLike](st stag.STag, to, n uint64, regions int, octets uint64) iter.Seq[[]R] {
 	regions, octets = max(regions, 1), max(octets, 1)
 	return func(yield func([]R) bool) {

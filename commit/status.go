@@ -2,23 +2,23 @@ package commit
 
 import "fmt"
 
-// A Status is how a Commit ended: the code in the lower 16 bits, and above it the index
-// of the first region that failed, [NoRegion] where that does not apply. Zero, and
-// nothing else, is success: a code that is not known is a failure.
+// A Status is the result of a Commit: the code in the lower 16 bits, and above it the index
+// of the first region that failed, or [NoRegion] if that does not apply. Only zero is
+// success: an unknown code is a failure.
 type Status uint32
 
 // A Code says why a Commit failed.
 type Code uint16
 
-// The codes. That a Commit has failed does not mean that the data is lost, but for
-// DataLost, and perhaps Vendor and ReadOnly; nothing is known of which octets are durable.
+// The codes. The failure of a Commit does not mean that data is lost, except for DataLost, and
+// perhaps Vendor and ReadOnly; it is unknown which octets are durable.
 const (
 	OK             Code = 0x0000
 	Failed         Code = 0x0001 // the data is where it was; try again, or write it again
-	ReadOnly       Code = 0x0002 // the device takes no more changes
+	ReadOnly       Code = 0x0002 // the device accepts no more changes
 	Integrity      Code = 0x0003 // a check of the region has failed; write it again
 	Limit          Code = 0x0004 // too many octets for one request; split it
-	Transient      Code = 0x0005 // for now; try again. No sync of a file that has failed
+	Transient      Code = 0x0005 // a temporary failure; try again. Never for a failed sync of a file
 	NotDurable     Code = 0x0006 // the region has nothing that could make it durable
 	FollowOnFailed Code = 0x0007 // all regions are durable; the follow-on is not
 	DataLost       Code = 0x0008 // the octets may no longer be what was written; write them again
@@ -29,8 +29,8 @@ const (
 // NoRegion is the index of a failure that is not about one region.
 const NoRegion = 0xffff
 
-// MakeStatus makes a Status of a region's index and a code. An index that the 16 bits of a
-// Status do not hold becomes NoRegion.
+// MakeStatus makes a Status from a region's index and a code. An index that does not fit in 16
+// bits becomes NoRegion.
 func MakeStatus(region int, c Code) Status {
 	if c == OK {
 		return 0
@@ -41,8 +41,7 @@ func MakeStatus(region int, c Code) Status {
 	return Status(region)<<16 | Status(c)
 }
 
-// Code returns the lower half. Of a status that is not zero but has no code, it is
-// Unspecified.
+// Code returns the lower half of s, or Unspecified if s is not zero but its lower half is.
 func (s Status) Code() Code {
 	if s != 0 && uint16(s) == 0 {
 		return Unspecified
@@ -50,10 +49,10 @@ func (s Status) Code() Code {
 	return Code(s)
 }
 
-// Region returns the index of the region that failed, NoRegion if it was none; 0 for success.
+// Region returns the index of the region that failed, or NoRegion if it was none; 0 for success.
 func (s Status) Region() int { return int(s >> 16) }
 
-// Err returns nil for success, else an *[Error].
+// Err returns nil for success, and otherwise an *[Error].
 func (s Status) Err() error {
 	if s == 0 {
 		return nil
@@ -87,11 +86,11 @@ func (c Code) String() string {
 	return fmt.Sprintf("Code(%#04x)", uint16(c))
 }
 
-// An Error is a failed Commit. A [Flusher] of the user's own returns one to choose the
-// code that the peer is told.
+// An Error is a failed Commit. The user's own [Flusher] returns one to choose the code that
+// the peer receives.
 type Error struct {
 	Status Status
-	Err    error // the particulars; nil at the requester
+	Err    error // the details; nil at the requester
 }
 
 func (e *Error) Error() string {
@@ -103,14 +102,14 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is matches a *Error with the same code, without a region and an Err, so that
-// errors.Is(err, commit.ErrDataLost) works whichever region it was.
+// Is reports whether target is an *Error with the same code, and with neither a region nor an
+// Err, so that errors.Is(err, commit.ErrDataLost) works whichever region failed.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Err == nil && t.Status.Code() == e.Status.Code() && t.Status.Region() == NoRegion
 }
 
-// For errors.Is.
+// Errors to use with errors.Is.
 var (
 	ErrFailed     error = &Error{Status: MakeStatus(NoRegion, Failed)}
 	ErrReadOnly   error = &Error{Status: MakeStatus(NoRegion, ReadOnly)}

@@ -9,22 +9,22 @@ import (
 	"github.com/goiwarp/iwarp/internal/fsync"
 )
 
-// A system is the operating system as backings use it. There is one, host; tests record what
-// is asked of it, and have calls fail.
+// A system is the operating system as backings use it. host implements it; tests record the
+// calls, and make them fail.
 type system interface {
 	// isDevice reports whether there is a block device at path.
 	isDevice(path string) bool
 	open(path string, flags int) (*os.File, error)
 	stat(f *os.File) (os.FileInfo, error)
-	// lock keeps other processes off a file, until it is closed. It fails with ErrInUse.
+	// lock locks a file against other processes until it is closed. It fails with ErrInUse.
 	lock(f *os.File) error
-	// size is that of a file or of a block device.
+	// size returns the size of a file or of a block device.
 	size(f *os.File) (int64, error)
 	truncate(f *os.File, size int64) error
-	// fsync makes durable what is in a file or directory, and all that is known about it.
+	// fsync makes the contents of a file or directory durable, and all its metadata.
 	fsync(f *os.File) error
-	// fdatasync does it with the contents, and with as much of the rest as reading them
-	// takes.
+	// fdatasync makes the contents durable, and as much of the metadata as reading them
+	// requires.
 	fdatasync(f *os.File) error
 	readAt(f *os.File, p []byte, off int64) (int, error)
 	writeAt(f *os.File, p []byte, off int64) (int, error)
@@ -33,7 +33,7 @@ type system interface {
 	platform
 }
 
-// host is the system that there is.
+// host is the real system.
 type host struct{}
 
 func (host) open(path string, flags int) (*os.File, error) { return os.OpenFile(path, flags, 0o600) }
@@ -54,7 +54,7 @@ func (host) writeAt(f *os.File, p []byte, off int64) (int, error) { return f.Wri
 
 func (host) close(f *os.File) error { return f.Close() }
 
-// lengthen is grow without room for what is new.
+// lengthen is like grow, but reserves no disk space.
 func lengthen(sys system, f *os.File, size int64) error {
 	st, err := sys.stat(f)
 	if err != nil || !st.Mode().IsRegular() || st.Size() >= size {
@@ -63,8 +63,8 @@ func lengthen(sys system, f *os.File, size int64) error {
 	return sys.truncate(f, size)
 }
 
-// syncName makes the name of f durable: the directory that it is in, wherever symbolic links on
-// the way to it are.
+// syncName makes the name of f durable: it syncs the directory that contains f, after resolving
+// symbolic links.
 func syncName(sys system, f *os.File) error {
 	path, err := filepath.EvalSymlinks(f.Name())
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/goiwarp/iwarp/internal/pmem"
 )
 
-// platform is what backings use on this system alone.
+// platform is what backings use on Linux only.
 type platform interface {
 	fstat(f *os.File) (unix.Stat_t, error)
 	fstatfs(f *os.File) (unix.Statfs_t, error)
-	// fallocate makes f size octets long, with room for all of them.
+	// fallocate makes f size octets long, with disk space for all of them.
 	fallocate(f *os.File, size int64) error
-	// forget drops what the system has cached of f: the next read is one of the disk.
+	// forget drops the cached pages of f, so that the next read reads the disk.
 	forget(f *os.File) error
-	// syncFileRange starts to write what is dirty of r.
+	// syncFileRange starts to write the dirty pages of r.
 	syncFileRange(f *os.File, r Range) error
 	mmap(f *os.File, size, flags int) ([]byte, error)
 	msync(mem []byte) error
@@ -34,18 +34,18 @@ func (host) isDevice(path string) bool {
 	return err == nil && st.Mode()&(os.ModeDevice|os.ModeCharDevice) == os.ModeDevice
 }
 
-// sameDevice reports whether two files are one block device, though perhaps not one node.
+// sameDevice reports whether two files, perhaps different nodes, are the same block device.
 func sameDevice(a, b os.FileInfo) bool {
 	x, ok := a.Sys().(*syscall.Stat_t)
 	y, also := b.Sys().(*syscall.Stat_t)
 	return ok && also && x.Mode&syscall.S_IFMT == syscall.S_IFBLK && y.Mode&syscall.S_IFMT == syscall.S_IFBLK && x.Rdev == y.Rdev
 }
 
-// exclusive is how a block device is opened: it fails where the device is mounted, or another
-// process has it.
+// exclusive is the flag to open a block device with: the open fails if the device is mounted, or
+// if another process has it open.
 const exclusive = unix.O_EXCL
 
-// lockless are the errors of file systems that have no locks.
+// lockless reports whether err is that of a file system without locks.
 func lockless(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.EINVAL)
 }
@@ -105,7 +105,7 @@ func (host) writeBack(mem []byte) { pmem.WriteBack(mem) }
 
 func (host) fence() { pmem.Fence() }
 
-// withFD makes the call of that name. Its errors have the name.
+// withFD makes the call of that name, which its errors contain.
 func withFD(f *os.File, name string, call func(fd int) error) error {
 	c, err := f.SyscallConn()
 	if err != nil {
@@ -118,7 +118,7 @@ func withFD(f *os.File, name string, call func(fd int) error) error {
 	return os.NewSyscallError(name, result)
 }
 
-// again calls until no signal comes in between. It is for no sync: see asLoss.
+// again repeats a call that a signal interrupts. It must not be used for a sync: see asLoss.
 func again(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

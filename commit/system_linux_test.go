@@ -25,14 +25,14 @@ func record(t *testing.T) (r *recorder, path string) {
 
 const octets = 64 << 10
 
-// made are the calls that make a file.
+// made are the calls that create a file.
 var made = []string{
 	"open data rw create", "stat data", "lock data", "size data",
 	"fstat data", "fstatfs data", "fallocate data 65536", "size data",
 	"fsync data", "forget data", "stat data", "open dir", "fsync dir", "close dir",
 }
 
-// opens are the ways to open a file of some octets, and the calls after those that make it.
+// opens are the ways to open a file of some octets, and the calls after those that create it.
 var opens = map[string]struct {
 	open  func(sys system, path string, size int64) (backing, error)
 	calls []string
@@ -51,7 +51,7 @@ var opens = map[string]struct {
 	}, []string{fmt.Sprintf("mmap data 65536 %#x", unix.MAP_SHARED_VALIDATE|unix.MAP_SYNC)}},
 }
 
-// TestFileSystemThatTellsNoSize: such as that of memory without a limit, or one in user space that does not care.
+// TestFileSystemThatTellsNoSize, such as tmpfs without a limit, or a file system in user space that reports none.
 func TestFileSystemThatTellsNoSize(t *testing.T) {
 	r, path := record(t)
 	r.boundless = true
@@ -103,8 +103,8 @@ func TestCMT_13_CallsThatMakeAFile(t *testing.T) {
 	}
 }
 
-// TestCMT_13_EveryCallThatMakesAFileMayFail: the error is that of the call, and nothing stays
-// open, locked or claimed.
+// TestCMT_13_EveryCallThatMakesAFileMayFail: the error is the error of that call, and
+// nothing stays open, locked or claimed.
 func TestCMT_13_EveryCallThatMakesAFileMayFail(t *testing.T) {
 	for what, x := range opens {
 		for _, calls := range [][]string{slices.Concat(made, x.calls)} {
@@ -195,7 +195,7 @@ func TestCMT_13_FileSystemsThatDiffer(t *testing.T) {
 	require.ErrorContains(t, err, "mapping")
 }
 
-// TestCMT_13_16_InterruptedFstatfs is made again, when the file is opened and after a sync. It is none itself.
+// TestCMT_13_16_InterruptedFstatfs is repeated, when the file is opened and after a sync. It is not a sync itself.
 func TestCMT_13_16_InterruptedFstatfs(t *testing.T) {
 	r, path := record(t)
 	r.fails(once("fstatfs data", unix.EINTR))
@@ -210,7 +210,7 @@ func TestCMT_13_16_InterruptedFstatfs(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestErrorsNameTheCall: an errno alone does not tell what the system has refused.
+// TestErrorsNameTheCall: an errno alone does not say what the system has refused.
 func TestErrorsNameTheCall(t *testing.T) {
 	f := os.NewFile(1<<30, "gone")
 	require.NotNil(t, f)

@@ -4,7 +4,7 @@ package commit
 
 import "os"
 
-// platform is what backings use on this system alone: nothing.
+// platform is what backings use on this system only: nothing.
 type platform interface{}
 
 func (host) isDevice(string) bool { return false }

@@ -7,19 +7,19 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Small messages cost more for the way that each of their segments takes, from the LLP
-// to its place and to its completion, than for their octets. So those that come together
-// are placed one after the other and then delivered together. Only what is plainly in
-// order goes this way; all else is taken one by one, and judged there.
+// For small messages, the path of each segment from the LLP to its place and to its completion
+// costs more than its octets. So messages that arrive together are placed one after the other, and
+// then delivered together. Only segments that are clearly in order take this path; all others
+// are processed, and checked, one by one.
 
-// batchMax is how many messages are delivered together at most.
+// batchMax is the most messages that are delivered together.
 const batchMax = 32
 
-// Take takes the next segments of a batch: u, the seq-th segment of the sender, and then
-// those of batch. If u is an untagged message of one segment, those after it that are like
-// it are taken with it, and delivered together. Any other segment it takes alone, as Segment
-// does. It returns how many it has taken, and the segment after them, nil if there is none.
-// Where there is an error it has taken none, and rest is u.
+// Take processes the next segments of a batch: u, the seq-th segment of the sender, and then
+// those of batch. If u is an untagged message of one segment, Take processes the similar
+// messages after it as well, and delivers all of them together. It processes any other segment
+// alone, as Segment does. It returns how many it has processed, and the segment after them, or nil
+// if there is none. If there is an error it has processed none, and rest is u.
 func (s *Stream) Take(seq uint64, u []byte, batch transport.SegmentBatch) (n int, rest []byte, err error) {
 	if q := s.batchQueue(seq, u); q != nil {
 		if n, rest = s.placeBatch(q, &s.seg.u, u, batch); n > 0 {
@@ -37,7 +37,7 @@ func (s *Stream) Take(seq uint64, u []byte, batch transport.SegmentBatch) (n int
 }
 
 // batchQueue returns the queue of u if u is a message that may be delivered together with
-// those after it, and else nil. The header is then in s.seg.u.
+// later ones, and otherwise nil. It leaves the header in s.seg.u.
 func (s *Stream) batchQueue(seq uint64, u []byte) *untaggedQueue {
 	if s.err != nil || seq != s.next || s.ahead.held > 0 || !isWhole(u) {
 		return nil
@@ -53,8 +53,8 @@ func (s *Stream) batchQueue(seq uint64, u []byte) *untaggedQueue {
 	return q
 }
 
-// placeBatch places messages like that of h, the first of which is in u. No pin outlasts
-// it.
+// placeBatch places messages like that of h, the first of which is in u. It leaves no region
+// pinned.
 func (s *Stream) placeBatch(q *untaggedQueue, h *UntaggedHeader, u []byte, batch transport.SegmentBatch) (n int, rest []byte) {
 	var pinned pinCache
 	most := min(q.Posted(), batchMax)
@@ -82,11 +82,11 @@ func (h *UntaggedHeader) isLike(b []byte) bool {
 	return isWhole(b) && b[1] == h.RsvdULP && binary.BigEndian.Uint32(b[6:]) == uint32(h.QN)
 }
 
-// A pinCache has a pin of the region that was placed into last.
+// A pinCache holds a pin of the region that was last placed into.
 type pinCache struct{ region *stag.Region }
 
-// place puts p into buf if that is one span of a region's memory. false: it is not, or it
-// is too short, or the region is INVALID, or durable, so that placing may take long.
+// place places p into buf, which must be one span of a region's memory. It reports false if it
+// is not, or is too short, or if the region is INVALID, or durable, so that placing may take long.
 func (c *pinCache) place(buf []stag.Span, p []byte) bool {
 	if len(p) == 0 {
 		return true

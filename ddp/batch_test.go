@@ -21,7 +21,7 @@ func (q batchQueue) DeliverBatch(h *UntaggedHeader, lens []uint32) {
 	q.c.delivered = append(q.c.delivered, fmt.Sprintf("batch qn=%d msn=%d lens=%d", h.QN, h.MSN, lens))
 }
 
-// arrivals is the segments that come together.
+// arrivals are segments that come together.
 type arrivals [][]byte
 
 func (a *arrivals) Next() []byte {
@@ -113,7 +113,7 @@ func TestDDP_44_46_NoBatchWhereSegmentsAreAhead(t *testing.T) {
 	c.wantDelivered("in order again", "batch qn=0 msn=3 lens=[1 1]")
 }
 
-// What is wrong in a batch is found where it stands, when all before it has been delivered.
+// An error in a batch is found at its segment, when everything before it has been delivered.
 func TestDDP_19_64_65_66_68_81_BatchesAreChecked(t *testing.T) {
 	wrongVersion := whole(2, "b")
 	wrongVersion[0] ^= 0x03
@@ -148,7 +148,7 @@ func TestDDP_19_64_65_66_68_81_BatchesAreChecked(t *testing.T) {
 	require.Equal(t, make([]byte, 23), mem[1:], "nothing is placed into what was revoked")
 }
 
-// An invalidating is a batch in the course of which a region is revoked.
+// An invalidating is a batch during which a region is revoked.
 type invalidating struct {
 	arrivals
 	revoke func()
@@ -194,7 +194,7 @@ type noFlush struct{}
 
 func (noFlush) Flush(context.Context, int64, int64) error { return nil }
 
-// TestBatchUnpinsEveryRegion: also where its messages go to several in turn.
+// TestBatchUnpinsEveryRegion, even if its messages go to several in turn.
 func TestBatchUnpinsEveryRegion(t *testing.T) {
 	c, r, _ := conversesInBatches(t, 1)
 	other, mem := c.region(8, nil)
@@ -237,7 +237,7 @@ func TestMidMessage(t *testing.T) {
 	require.False(t, c.s.MidMessage())
 }
 
-// TestPlacementsOfABatchAreTold: as those of single messages are, also where the region is not durable.
+// TestPlacementsOfABatchAreTold, like those of single messages, even if the region is not durable.
 func TestPlacementsOfABatchAreTold(t *testing.T) {
 	c, _, _ := conversesInBatches(t, 1)
 	var dirty []string

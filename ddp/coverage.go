@@ -6,26 +6,26 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A coverage tells which octets of the message that is due have been placed. An untagged message is delivered if all of
-// its segments have been (RFC 5041 section 5.4): otherwise the ULP would take for the peer's what was in its buffer before.
+// A coverage records which octets of the current message have been placed. An untagged message is delivered when all of
+// its segments have been placed (RFC 5041 section 5.4): otherwise the ULP would take old contents of its buffer for data.
 //
-// A sender should send the segments in the order of their offsets (section 5.3), and then next is all that is needed.
+// A sender should send the segments in the order of their offsets (section 5.3). Then only next is needed.
 type coverage struct {
-	next  uint64 // the octets before have been placed
-	ahead []run  // those that have been placed beyond; in order, with holes before each
+	next  uint64 // all octets before next have been placed
+	ahead []run  // octets placed beyond next, in order, with a hole before each run
 }
 
 // A run is the octets of a message from one offset to another.
 type run struct{ from, to uint64 }
 
-// maxRuns bounds what is remembered of a message whose segments come in another order.
+// maxRuns bounds what is recorded of a message whose segments arrive in another order.
 const maxRuns = 64
 
 // begun reports whether anything has been placed.
 func (c *coverage) begun() bool { return c.next > 0 || len(c.ahead) > 0 }
 
-// check tells what is wrong with a segment of n octets at mo. The last one of a message has the highest offset
-// (RFC 5041 section 4.1), and completes it.
+// check returns what is wrong with a segment of n octets at mo. The last segment of a message has the highest offset
+// (RFC 5041 section 4.1), and completes the message.
 func (c *coverage) check(mo uint32, n int, last bool) error {
 	r := run{uint64(mo), uint64(mo) + uint64(n)}
 	if r.from == c.next && len(c.ahead) == 0 {
@@ -45,12 +45,12 @@ func (c *coverage) check(mo uint32, n int, last bool) error {
 	return nil
 }
 
-// adjoins reports whether r, whose place is i, makes no run of its own.
+// adjoins reports whether r, whose place is i, adjoins another run, and so does not add one.
 func (c *coverage) adjoins(r run, i int) bool {
 	return r.from == c.next || i > 0 && c.ahead[i-1].to == r.from || i < len(c.ahead) && r.to == c.ahead[i].from
 }
 
-// place returns the first run that does not begin before r.
+// place returns the index of the first run that does not begin before r.
 func (c *coverage) place(r run) int {
 	i := 0
 	for i < len(c.ahead) && c.ahead[i].from < r.from {
@@ -59,7 +59,7 @@ func (c *coverage) place(r run) int {
 	return i
 }
 
-// add adds a segment that is right, and not the last one of the message.
+// add adds a segment that check has accepted, and that is not the last one of the message.
 func (c *coverage) add(mo uint32, n int) {
 	r := run{uint64(mo), uint64(mo) + uint64(n)}
 	switch {
@@ -73,7 +73,7 @@ func (c *coverage) add(mo uint32, n int) {
 	c.join()
 }
 
-// join makes one of what adjoins.
+// join merges adjoining runs.
 func (c *coverage) join() {
 	for len(c.ahead) > 0 && c.ahead[0].from == c.next {
 		c.next = c.ahead[0].to

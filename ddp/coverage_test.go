@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A message of which an octet never came is not delivered: the ULP would take what was in its buffer for the peer's.
+// A message that lacks an octet is not delivered: the ULP would take what was in its buffer for the peer's data.
 func TestDDP_47_67_MessageWithAHoleIsNotDelivered(t *testing.T) {
 	type segments []struct {
 		mo      uint32
@@ -99,7 +99,7 @@ func TestHolesAreBounded(t *testing.T) {
 	c.wantFault("one more", transport.DDPLocalCatastrophic, untagged(false, 0, 1, 999, []byte("x")))
 }
 
-// As many holes as there may be can all be filled.
+// The largest permitted number of holes can all be filled.
 func TestDDP_43_47_AllHolesAreFilled(t *testing.T) {
 	for name, filler := range map[string]struct {
 		mo uint32
@@ -123,7 +123,7 @@ func TestDDP_43_47_AllHolesAreFilled(t *testing.T) {
 	}
 }
 
-// Messages that come together are delivered together, but for one that has begun before.
+// Messages that come together are delivered together, except one that has begun before.
 func TestDDP_47_WholeMessageInAMessageThatHasBegun(t *testing.T) {
 	c, _, _ := conversesInBatches(t, 3)
 	require.NoError(t, c.together(untagged(false, 0, 1, 4, []byte("end"))))
@@ -131,7 +131,7 @@ func TestDDP_47_WholeMessageInAMessageThatHasBegun(t *testing.T) {
 	require.Empty(t, strings.Join(c.delivered, ""))
 }
 
-// Where segments come before their turn they are placed at once, and judged in turn.
+// Segments that come before their turn are placed at once, and judged in their turn.
 func TestDDP_47_HoleInAMessageThatCameBeforeItsTurn(t *testing.T) {
 	c := converse(t, 8)
 	c.post(0, make([]byte, 8))

@@ -19,21 +19,21 @@
 //
 // # Receiving
 //
-// A [Stream] takes what the LLP receives. It asks the [Upper] layer about each
+// A [Stream] processes the segments that the LLP receives. It asks the [Upper] layer about each
 // segment, finds the buffer in the [stag.Table] or in a bound [Queue], checks that
-// all of the payload may be placed, copies it, and delivers a message when its last
-// segment was taken.
+// all of the payload may be placed, copies it, and delivers a message after its last
+// segment.
 //
 // The segments of one stream have one order, over all its messages. A message is delivered
-// when the turn of its last segment has come. A message that the peer leaves incomplete
-// therefore holds back nothing that comes after it, such as the message that reports the error.
+// when all segments up to its last one have been processed. A message that the peer leaves
+// incomplete therefore delays nothing after it, such as the message that reports the error.
 //
-// An LLP may pass segments out of order if [Config].Window allows for it. They are placed at
-// once where possible, and checked again when their turn comes.
+// An LLP may pass segments out of order if [Config].Window allows it. They are placed at
+// once if possible, and checked again when it is their turn.
 //
 // # Errors
 //
 // The first segment that fails ends the receiving half: [Stream.Segment] returns a
 // [SegmentError] with all that a report to the peer needs, and drops the rest. The
-// sending half stays usable for that report. Ending the stream is left to the owner.
+// sending half stays usable for that report. The owner must end the stream.
 package ddp

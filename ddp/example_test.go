@@ -11,38 +11,38 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// noteQueue is the untagged queue that notes go to.
+// noteQueue is the untagged queue for notes.
 const noteQueue ddp.QN = 7
 
-// A library is an upper layer that is not RDMAP: its peer writes pages straight into
-// its memory, and a note after them says what they are.
+// A library is an upper layer other than RDMAP: its peer writes pages directly into its
+// memory, and a note after them says what they are.
 type library struct {
 	*ddp.Stream
 	ddp.NoBatch
 	notes [][]byte // buffers for the notes to come
 }
 
-// Tagged says which right the peer needs for a page.
+// Tagged returns the right that the peer needs for a page.
 func (*library) Tagged(ddp.TaggedHeader, int) (stag.Access, error) { return stag.RemoteWrite, nil }
 
-// Untagged has no objection to a note.
+// Untagged accepts every note.
 func (*library) Untagged(ddp.UntaggedHeader, int) error { return nil }
 
-// DeliverTagged: a page is there. What RsvdULP means is up to the two ends.
+// DeliverTagged reports that a page has arrived. The two ends define the meaning of RsvdULP.
 func (*library) DeliverTagged(h ddp.TaggedHeader) error {
 	fmt.Println("page", h.RsvdULP)
 	return nil
 }
 
-// PlacedTagged is for a Stream with a Window, which this one has not.
+// PlacedTagged is for a Stream with a Window, which this one lacks.
 func (*library) PlacedTagged(ddp.TaggedHeader, int) error { return nil }
 
-// PredictTagged: the peer writes where it likes.
+// PredictTagged predicts nothing: the peer writes wherever it wants.
 func (*library) PredictTagged(int) (h ddp.TaggedHeader, access stag.Access, n uint64, ok bool) {
 	return h, 0, 0, false
 }
 
-// The library is the Queue of its notes as well.
+// The library is also the Queue of its notes.
 
 func (l *library) Posted() int { return len(l.notes) }
 
@@ -58,14 +58,14 @@ func (l *library) Deliver(_ ddp.UntaggedHeader, n uint32) error {
 	return nil
 }
 
-// Segments makes a [transport.Placer] of the library.
+// Segments makes the library a [transport.Placer].
 func (l *library) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(l, seq, batch)
 }
 
 // DDP carries protocols other than RDMAP. They choose what their queues and RsvdULP mean,
 // and which rights a peer needs; the lower layer may be any [transport.LLP], such as a
-// connection of package mpa. This one is in memory and passes segments on in any order.
+// connection of package mpa. This one is in memory and delivers segments in any order.
 func Example() {
 	near, far := recordpipe.New(recordpipe.Options{MaxULPDU: 64, Window: 8, Seed: 1})
 

@@ -23,8 +23,8 @@ func guarded(n int) (mem []byte, intact func() bool) {
 }
 
 // A fuzzScene is a stream with one open region, one that it may not touch, and one
-// posted buffer in each of two queues. STags are those of the scene where the input
-// says 1 or 2, because no fuzzer would guess them.
+// posted buffer in each of two queues. Where the input says STag 1 or 2, the scene's STags
+// are used, because no fuzzer would guess them.
 type fuzzScene struct {
 	*conversation
 	mine, foreign *stag.Region
@@ -54,7 +54,7 @@ func newFuzzScene(t *testing.T) *fuzzScene {
 	return f
 }
 
-// aim turns the STags 1 and 2 of a tagged segment into those of the scene.
+// aim turns the STags 1 and 2 of a tagged segment into the scene's STags.
 func (f *fuzzScene) aim(segment []byte) []byte {
 	if IsTagged(segment) && len(segment) >= TaggedLen {
 		switch binary.BigEndian.Uint32(segment[2:]) {

@@ -50,7 +50,7 @@ func TestCM_22_GuardedStreamPlacesNothingBeforeItsTurn(t *testing.T) {
 	require.Equal(t, 1, c.asked)
 }
 
-// TestUnguardedStreamPlacesAheadOfItsTurn: as one does that never had a guard.
+// TestUnguardedStreamPlacesAheadOfItsTurn, like a stream that never had a guard.
 func TestUnguardedStreamPlacesAheadOfItsTurn(t *testing.T) {
 	c := converse(t, 8)
 	r, mem := c.region(16, nil)

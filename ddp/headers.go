@@ -26,7 +26,7 @@ const (
 	controlLast    = 0x40
 	controlVersion = 0x03
 
-	version = 1 // the one DDP version there is
+	version = 1 // the only DDP version
 )
 
 // A QN names an untagged queue of the sink. RDMAP uses 0 to 3.
@@ -47,7 +47,7 @@ type QN uint32
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 type TaggedHeader struct {
 	Last    bool  // L: the message ends with this segment
-	RsvdULP uint8 // the upper layer's own, carried unchanged
+	RsvdULP uint8 // for the upper layer, carried unchanged
 	STag    stag.STag
 	TO      uint64 // tagged offset of the first octet of this payload
 }
@@ -59,7 +59,7 @@ func (h TaggedHeader) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, h.TO)
 }
 
-// putWhole is Append of the header of a whole message: in few pieces, as that of an
+// putWhole stores the header of a whole message, in few stores, like the putWhole of an
 // [UntaggedHeader].
 func (h *TaggedHeader) putWhole(b *[UntaggedLen]byte) {
 	binary.BigEndian.PutUint64(b[:], uint64(control(controlTagged, true))<<56|uint64(h.RsvdULP)<<48|uint64(h.STag)<<16|h.TO>>48)
@@ -68,8 +68,8 @@ func (h *TaggedHeader) putWhole(b *[UntaggedLen]byte) {
 }
 
 // ParseTagged reads the header at the start of a segment for which [IsTagged] is
-// true. The payload is b[TaggedLen:]. The error, a [transport.Fault], tells that b
-// is too short; the version is not looked at: see [Version].
+// true. The payload is b[TaggedLen:]. The error, a [transport.Fault], says that b is
+// too short. ParseTagged does not check the version: see [Version].
 func ParseTagged(b []byte) (h TaggedHeader, err error) {
 	err = h.parse(b)
 	return h, err
@@ -104,8 +104,8 @@ func (h *TaggedHeader) parse(b []byte) error {
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 type UntaggedHeader struct {
 	Last        bool   // L: the message ends with this segment
-	RsvdULP     uint8  // the upper layer's own, bits 0 to 7
-	RsvdULPWord uint32 // the upper layer's own, bits 8 to 39
+	RsvdULP     uint8  // for the upper layer, bits 0 to 7
+	RsvdULPWord uint32 // for the upper layer, bits 8 to 39
 	QN          QN
 	MSN         MSN
 	MO          uint32 // offset of this payload within the message
@@ -120,8 +120,8 @@ func (h UntaggedHeader) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, h.MO)
 }
 
-// putWhole is Append of the header of a whole message: in few pieces, for it is read again at
-// once, and to load what was just stored in others stalls the processor.
+// putWhole stores the header of a whole message, in few stores: the header is read again at
+// once, and loading what was just stored in pieces of other sizes stalls the processor.
 func (h *UntaggedHeader) putWhole(b *[UntaggedLen]byte) {
 	binary.BigEndian.PutUint64(b[:], uint64(control(0, true))<<56|uint64(h.RsvdULP)<<48|uint64(h.RsvdULPWord)<<16|uint64(h.QN)>>16)
 	binary.BigEndian.PutUint64(b[8:], uint64(h.QN)<<48|uint64(h.MSN)<<16)
@@ -129,14 +129,14 @@ func (h *UntaggedHeader) putWhole(b *[UntaggedLen]byte) {
 }
 
 // ParseUntagged reads the header at the start of a segment for which [IsTagged] is
-// false. The payload is b[UntaggedLen:]. Errors are those of [ParseTagged].
+// false. The payload is b[UntaggedLen:]. Errors are like those of [ParseTagged].
 func ParseUntagged(b []byte) (h UntaggedHeader, err error) {
 	err = h.parse(b)
 	return h, err
 }
 
-// fields is *h, copied one by one: to copy the whole of what was just written in pieces
-// stalls the processor.
+// fields returns *h, copied field by field: copying as a whole what was just written in
+// pieces stalls the processor.
 func (h *UntaggedHeader) fields() UntaggedHeader {
 	return UntaggedHeader{h.Last, h.RsvdULP, h.RsvdULPWord, h.QN, h.MSN, h.MO}
 }
@@ -173,8 +173,8 @@ func control(c uint8, last bool) uint8 {
 	return c | version
 }
 
-// tooShort is a local catastrophic error for want of a better code: RFC 5041 has
-// none for a segment that ends within its header.
+// tooShort returns a local catastrophic error, because RFC 5041 has no code for a
+// segment that ends within its header.
 func tooShort(b []byte, want int) error {
 	return transport.Faultf(transport.DDPLocalCatastrophic,
 		"segment of %d octets is shorter than its header of %d", len(b), want)

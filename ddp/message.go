@@ -2,11 +2,11 @@ package ddp
 
 import "github.com/goiwarp/iwarp/stag"
 
-// A Message is one message on its way out. Fill in a zero Message and give it to
+// A Message is one outgoing message. Fill in a zero Message and pass it to
 // [Sender.Emit] until that reports done; to use it again, assign a new value.
 //
-// The payload is all of Source, at most 2^32-1 octets. It is referred to until the
-// flush that follows the message's last segment, and must not change before, unless
+// The payload is all of Source, at most 2^32-1 octets. The batch refers to it until the
+// flush that follows the message's last segment, and it must not change before, unless
 // Stage is set.
 type Message struct {
 	Tagged      bool
@@ -27,7 +27,7 @@ type Message struct {
 }
 
 // Sent returns how many octets of the payload have been emitted so far, which the
-// report about a message that was cut short has to tell (RFC 5040 section 4.8).
+// report about an incomplete message must include (RFC 5040 section 4.8).
 func (m *Message) Sent() uint64 { return m.sent }
 
 // header appends the header of the segment that starts at the octet m.sent.
@@ -51,8 +51,8 @@ func (m *Message) shared() bool {
 	return false
 }
 
-// mayBeSlow reports whether to read the source may take as long as a disk: what is durable
-// is mostly a file that is mapped.
+// mayBeSlow reports whether reading the source may take as long as a disk: a durable
+// region is usually a mapped file.
 func (m *Message) mayBeSlow() bool {
 	for i := range m.Source {
 		if r := m.Source[i].Region; r != nil && r.Flusher() != nil {

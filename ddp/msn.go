@@ -10,6 +10,6 @@ const firstMSN MSN = 1
 // Next returns the number of the following message.
 func (m MSN) Next() MSN { return m + 1 }
 
-// After returns how many messages m lies ahead of due, modulo 2^32: an MSN that is
-// after due lies very far ahead of it.
+// After returns how many messages m is ahead of due, modulo 2^32: an MSN that precedes
+// due appears very far ahead of it.
 func (m MSN) After(due MSN) uint32 { return uint32(m - due) }

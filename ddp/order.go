@@ -8,9 +8,9 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A window remembers the segments that came before their turn. Its ring is made
-// when the first one comes, and grows with how far ahead they are: on a path that keeps
-// the order it costs nothing, and on one that nearly does, little.
+// A window holds the segments that arrived before their turn. Its ring is allocated for
+// the first one, and grows with how far ahead they are: it costs nothing on a path that
+// preserves the order, and little on one that nearly does.
 type window struct {
 	limit uint64 // how many segments may be ahead
 	held  int
@@ -24,11 +24,11 @@ const (
 	keptLimit = 4 << 20
 )
 
-// A slot is a segment that came before its turn. If it was placed at once only its
-// header is remembered. If it could not be, it is kept whole and judged when its
-// turn comes: until then an error counts for nothing, for an earlier segment may
-// be in error too (and is then the one to report), and a buffer that is missing now
-// may be posted.
+// A slot is a segment that arrived before its turn. If it was placed at once, only its
+// header is kept. Otherwise it is kept whole, and checked at its turn. Until then an
+// error is ignored, because an earlier segment may also be in error (and must then be
+// the one that is reported), and a buffer that is missing now may still be
+// posted.
 type slot struct {
 	used bool
 	seq  uint64
@@ -49,7 +49,7 @@ func (w *window) holds(seq uint64) bool {
 	return t.used && t.seq == seq
 }
 
-// put remembers a segment where next is the one whose turn it is.
+// put stores a segment; next is the number of the segment whose turn it is.
 func (w *window) put(t slot, next uint64) {
 	if span := t.seq - next + 1; span > uint64(len(w.ring)) {
 		w.grow(span)
@@ -59,7 +59,7 @@ func (w *window) put(t slot, next uint64) {
 	w.kept += len(t.kept)
 }
 
-// grow makes room for so many segments in a row, no two of which share a slot.
+// grow makes room for span consecutive segments, no two of which share a slot.
 func (w *window) grow(span uint64) {
 	old := w.ring
 	w.ring = make([]slot, max(leastRing, 1<<bits.Len64(span-1)))
@@ -78,12 +78,12 @@ func (w *window) remove(seq uint64) {
 
 func (w *window) drop() { w.ring, w.held, w.kept = nil, 0, 0 }
 
-// ErrAhead is matched by the error of a stream whose segments came too far ahead of their turn. It blames no message.
+// ErrAhead is matched by the error of a stream whose segments arrived too far ahead of their turn. It concerns no message.
 var ErrAhead = errors.New("too many segments came before their turn")
 
-// early takes a segment before its turn. What it keeps is bounded: Window segments, and
-// keptLimit octets of those that cannot be placed yet; less of a guarded stream, which places
-// none of them.
+// early processes a segment before its turn. What it keeps is bounded: Window segments, and
+// keptLimit octets of segments that cannot be placed yet. A guarded stream places none of them,
+// and keeps less.
 func (s *Stream) early(seq uint64, ulpdu []byte) error {
 	limit, octets := s.keepLimits()
 	if seq-s.next > limit {
@@ -109,7 +109,7 @@ func (s *Stream) early(seq uint64, ulpdu []byte) error {
 	return nil
 }
 
-// drain takes, in order, the segments that were waiting for the one just taken.
+// drain processes, in order, the segments that were waiting for the one just processed.
 func (s *Stream) drain() error {
 	for s.ahead.holds(s.next) {
 		seq := s.next
@@ -122,21 +122,21 @@ func (s *Stream) drain() error {
 		if err != nil {
 			return err
 		}
-		if s.ahead.held > 0 { // else the stream has ended
+		if s.ahead.held > 0 { // otherwise the stream has ended
 			s.ahead.remove(seq)
 		}
 	}
 	return nil
 }
 
-// Forget drops the segments that came before their turn. The layer above calls it when the stream ends with the message that it is
-// delivered, such as the peer's Terminate: what the peer has sent after that is not delivered.
+// Forget drops the segments that arrived before their turn. The layer above calls it when the stream ends with the message
+// that is being delivered, such as the peer's Terminate: what the peer has sent after that is not delivered.
 func (s *Stream) Forget() { s.ahead.drop() }
 
-// wasPlaced takes a segment whose turn has come and which was placed before.
+// wasPlaced processes, at its turn, a segment that was placed before.
 func (s *Stream) wasPlaced(t *slot) error {
 	var seg segment
-	err := seg.parse(t.head[:]) // as it did when it came
+	err := seg.parse(t.head[:]) // as it was parsed on arrival
 	seg.n = t.len - headerLen(seg.tagged)
 	if !seg.tagged {
 		seg.q = s.queue(seg.u.QN)

@@ -71,8 +71,8 @@ func TestPlacedAheadIsStillCheckedInTurn(t *testing.T) {
 	require.Empty(t, c.delivered)
 }
 
-// What was placed before the stream ended, and could not be delivered yet, never is: not
-// when the segment that it waited for comes again, nor when it does.
+// What was placed before the stream ended, and could not be delivered yet, never is,
+// whether the segment that it waited for comes again or for the first time.
 func TestVERBS_51_NothingIsDeliveredAfterTheEnd(t *testing.T) {
 	c := converse(t, 8)
 	mem := make([]byte, 2)
@@ -177,8 +177,8 @@ func TestDDP_16_44_45_46_47_ARCH_28_AnyOrderOfArrivalGivesTheSame(t *testing.T) 
 	}
 }
 
-// TestWindowGrowsWithHowFarAheadSegmentsAre: up to what it is allowed, and no segment is
-// lost on the way.
+// TestWindowGrowsWithHowFarAheadSegmentsAre, up to its limit, and no segment is lost
+// meanwhile.
 func TestWindowGrowsWithHowFarAheadSegmentsAre(t *testing.T) {
 	var w window
 	next := uint64(1<<40 - 3)
@@ -225,8 +225,8 @@ func TestEmptySegmentBeforeItsTurn(t *testing.T) {
 	}
 }
 
-// TestWhatIsTakenInItsTurnIsForgiven: what was kept whole counts no longer when its turn
-// has come, however much there is of it in the course of time.
+// TestWhatIsTakenInItsTurnIsForgiven: what was kept whole no longer counts when its turn
+// has come, however much of it there is over time.
 func TestWhatIsTakenInItsTurnIsForgiven(t *testing.T) {
 	c := converse(t, 8)
 	long := make([]byte, 60_000)

@@ -7,8 +7,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// place checks a segment and puts its payload where it belongs (RFC 5041 section
-// 7.1). Nothing is placed unless all of it may be. turn: everything before it was
+// place checks a segment and places its payload (RFC 5041 section 7.1). It places
+// all of the payload or nothing. turn says that all earlier segments were
 // placed.
 func (s *Stream) place(g *segment, turn bool) error {
 	if g.tagged {
@@ -32,8 +32,8 @@ func (s *Stream) placeTagged(g *segment) error {
 	return err
 }
 
-// admit checks a tagged segment with n octets of payload, and pins where they belong;
-// r is nil if there is nothing to place. access is the right that it takes.
+// admit checks a tagged segment with n octets of payload, and pins their region; r is
+// nil if there is nothing to place. access is the required right.
 func (s *Stream) admit(h *TaggedHeader, n int) (r *stag.Region, off uint64, access stag.Access, err error) {
 	access, err = s.upper.Tagged(*h, n)
 	if err != nil || n == 0 {
@@ -46,8 +46,8 @@ func (s *Stream) admit(h *TaggedHeader, n int) (r *stag.Region, off uint64, acce
 	return r, off, access, nil
 }
 
-// violationCode gives a refused access its code. RFC 5041 has none for a missing
-// right; RFC 5040 keeps its own for Read Requests, so the nearest of DDP is sent.
+// violationCode returns the code for a refused access. RFC 5041 has none for a missing
+// right, and RFC 5040 reserves its own for Read Requests, so the nearest DDP code is sent.
 func violationCode(v stag.Violation) transport.Code {
 	switch v {
 	case stag.InvalidSTag:
@@ -78,7 +78,7 @@ func (s *Stream) placeUntagged(g *segment, turn bool) error {
 	if err := checkOffset(h.MO, len(payload), stag.TotalLen(buf)); err != nil {
 		return err
 	}
-	if turn { // an earlier segment is checked when its turn comes
+	if turn { // a segment that is early is checked at its turn
 		if err := q.placed.check(h.MO, len(payload), h.Last); err != nil {
 			return err
 		}
@@ -89,8 +89,8 @@ func (s *Stream) placeUntagged(g *segment, turn bool) error {
 	return stag.PlaceAt(buf, uint64(h.MO), payload)
 }
 
-// checkOffset holds n octets at mo against a buffer of size octets. MO is checked
-// of empty segments too, because the length that is delivered follows from it.
+// checkOffset checks n octets at mo against a buffer of size octets. It checks the MO
+// of empty segments, too, because that determines the length that is delivered.
 func checkOffset(mo uint32, n int, size uint64) error {
 	size = min(size, math.MaxUint32) // no message is longer
 	end := uint64(mo) + uint64(n)

@@ -7,13 +7,13 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// mostPredicted is how many messages are predicted together: more of them, which are then short,
-// are quicker read and copied than found and compared with each other.
+// mostPredicted is the most messages that are predicted together: more messages are then short,
+// and are read and copied faster than they are found and compared with each other.
 const mostPredicted = 64
 
-// Predict is that of [transport.Placer]. Where it cannot tell all that is to come, and no more than
-// half of what there is room for, it tells nothing: more is to come, and all of it is read at once,
-// rather than this little.
+// Predict implements [transport.Placer]. If it cannot predict everything that will arrive, and no more
+// than half of what there is room for, it predicts nothing: it is better to read all of it at once than
+// only this small part.
 func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int) []transport.PredictedSegment {
 	if s.err != nil || s.ahead.limit > 0 || size <= TaggedLen {
 		return dst
@@ -42,14 +42,14 @@ func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int) []tra
 	return dst
 }
 
-// A place is memory that something is to be read into, and its region, pinned.
+// A place is memory to be read into, and its region, which is pinned.
 type place struct {
 	region *stag.Region
 	mem    []byte
 }
 
-// pin pins n octets of memory that h names, and returns them; nil if that cannot be. began is
-// the moment before they are written.
+// pin pins the n octets of memory that h names, and returns them, or nil if that is not possible.
+// began is the result of Region.Began before they are written.
 func (s *Stream) pin(h TaggedHeader, access stag.Access, n int) (mem []byte, began uint64) {
 	r, off, v := s.table.Pin(s.scope, h.STag, access, h.TO, n)
 	if v != stag.None {
@@ -64,8 +64,8 @@ func (s *Stream) pin(h TaggedHeader, access stag.Access, n int) (mem []byte, beg
 	return mem, r.Began()
 }
 
-// overlaps reports whether something else is to be read into octets of mem, which an
-// application may ask for: the last one wins, and each is verified by itself.
+// overlaps reports whether other data is to be read into octets of mem. An application may
+// request that: the last data wins, and each part is verified separately.
 func (s *Stream) overlaps(mem []byte) bool {
 	from, to := span(mem)
 	for i := range s.places {
@@ -77,14 +77,14 @@ func (s *Stream) overlaps(mem []byte) bool {
 	return false
 }
 
-// span is where mem is. It does not move: it is on the heap, or no memory of Go's.
+// span returns the addresses of mem. It does not move: it is on the heap, or not memory of Go.
 func span(mem []byte) (from, to uintptr) {
 	from = uintptr(unsafe.Pointer(&mem[0]))
 	return from, from + uintptr(len(mem))
 }
 
-// predict cuts mem into the payloads of segments, n octets each. The message ends with
-// mem if all is true; else only whole segments count.
+// predict cuts mem into the payloads of segments, n octets each. If all is true the message
+// ends with mem; otherwise only whole segments count.
 func predict(dst []transport.PredictedSegment, h TaggedHeader, mem []byte, n int, all bool) []transport.PredictedSegment {
 	for len(mem) > n || all && len(mem) > 0 {
 		k := min(n, len(mem))
@@ -98,7 +98,7 @@ func predict(dst []transport.PredictedSegment, h TaggedHeader, mem []byte, n int
 	return dst
 }
 
-// Unpin is that of [transport.Placer].
+// Unpin implements [transport.Placer].
 func (s *Stream) Unpin() {
 	for i := range s.places {
 		s.places[i].region.Unpin()
@@ -107,7 +107,7 @@ func (s *Stream) Unpin() {
 	s.places = s.places[:0]
 }
 
-// Placed is that of [transport.Placer]: Segment for one whose payload is in place.
+// Placed implements [transport.Placer]. It is Segment for a segment whose payload is in place.
 func (s *Stream) Placed(seq uint64, f *transport.PredictedSegment) error {
 	if s.err != nil || seq < s.next {
 		return nil

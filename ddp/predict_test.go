@@ -35,7 +35,7 @@ func (r *reader) PredictTagged(k int) (h TaggedHeader, access stag.Access, n uin
 // own gives no right to peers.
 func own(o *stag.Options) { o.Access = stag.LocalWrite }
 
-// predicted is what a Stream that awaits messages tells, in words, with segments of 10
+// predicted is what a Stream that awaits messages predicts, in words, with segments of 10
 // octets of payload.
 func (c *conversation) predicted(room int, await ...awaited) (told []string) {
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, await}})
@@ -104,7 +104,7 @@ func TestWhatWasPredictedIsDelivered(t *testing.T) {
 	require.NoError(t, s.Placed(3, &segs[1]), "and what comes after an error is dropped")
 }
 
-// A watching is a Watch on which time goes by.
+// A watching is a Watch whose time advances.
 type watching struct {
 	now  uint64
 	told []string
@@ -194,7 +194,7 @@ func TestPredictedMemoryIsPinnedUntilUnpin(t *testing.T) {
 	s.Unpin()
 }
 
-// TestManyShortMessagesAreNotPredicted: each is compared with all those before it, and one read takes no more than some
+// TestManyShortMessagesAreNotPredicted: each is compared with all before it, and one read takes no more than some
 // hundred pieces. Few of them may be between long ones, or all that is to come.
 func TestManyShortMessagesAreNotPredicted(t *testing.T) {
 	c := converse(t, 0)

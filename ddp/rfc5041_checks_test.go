@@ -187,7 +187,7 @@ func TestDDP_71_72_TOAndEndMustBeInTheRegion(t *testing.T) {
 	}
 }
 
-// RFC 5041 has no code for a missing right; that of a wrong PD is the nearest.
+// RFC 5041 has no code for a missing right; the code of a wrong PD is the nearest.
 func TestDDP_78_MissingRightIsReportedAsNotAssociated(t *testing.T) {
 	c := converse(t, 0)
 	r, mem := c.region(8, func(o *stag.Options) { o.Access = stag.LocalWrite | stag.RemoteRead })

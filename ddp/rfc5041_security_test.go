@@ -44,7 +44,7 @@ func TestDDP_81_ValidityCanBeRevokedBetweenSegments(t *testing.T) {
 	require.Equal(t, "ab\x00\x00", string(mem[:4]), "what comes after is not placed")
 }
 
-// TestDDP_81_RangeValidityAndStreamAreSetAndRevoked: each by itself, and each anew after
+// TestDDP_81_RangeValidityAndStreamAreSetAndRevoked, each by itself, and each anew after
 // it was revoked.
 func TestDDP_81_RangeValidityAndStreamAreSetAndRevoked(t *testing.T) {
 	c := converse(t, 0)
@@ -115,7 +115,7 @@ func TestDDP_81_RangeValidityAndStreamAreSetAndRevoked(t *testing.T) {
 	write("revoked for good", bob, second, 0x2000, 1, transport.DDPInvalidSTag)
 }
 
-// The digest of a segment must be that of the octets sent, even if the peer writes
+// The digest of a segment must match the octets sent, even if the peer writes
 // to the source in the meantime.
 func TestSharedSourceIsCopiedWhereADigestProtectsIt(t *testing.T) {
 	for _, at := range []struct {
@@ -139,8 +139,8 @@ func TestSharedSourceIsCopiedWhereADigestProtectsIt(t *testing.T) {
 	}
 }
 
-// TestOnlyAWriteMayFailWithoutAnError: the owner of a Buffer is told of the octets of an RDMA
-// Write that it could not take, and the stream of all others.
+// TestOnlyAWriteMayFailWithoutAnError: the owner of a Buffer learns of the octets of an RDMA
+// Write that it could not take, and the stream learns of all other failures.
 func TestOnlyAWriteMayFailWithoutAnError(t *testing.T) {
 	for _, access := range []stag.Access{stag.RemoteWrite, stag.LocalWrite} {
 		c := converse(t, 0)

@@ -22,7 +22,7 @@ var (
 	carol = stag.Scope{PD: 2, Stream: 20} // one of another PD
 )
 
-// A conversation is one Stream and all that stands around it.
+// A conversation is one Stream and its surroundings.
 type conversation struct {
 	*testing.T
 	table *stag.Table

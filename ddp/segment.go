@@ -7,9 +7,9 @@ type segment struct {
 	tagged  bool
 	t       TaggedHeader
 	u       UntaggedHeader
-	q       *untaggedQueue // of u.QN, once it has been placed or is to be delivered
+	q       *untaggedQueue // of u.QN, when the segment has been placed or is to be delivered
 	n       int            // octets of payload
-	payload []byte         // gone once the segment is placed and waits for its turn
+	payload []byte         // nil when the segment is placed and waits for its turn
 }
 
 func (g *segment) last() bool {

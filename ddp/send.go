@@ -15,13 +15,13 @@ import (
 // section 5.2).
 var ErrTooLong = errors.New("ddp: message longer than 2^32-1 octets")
 
-// A Sender cuts the messages of one stream into segments. The zero value is ready.
-// One goroutine at a time may use it, the one that has the sending half of the LLP.
+// A Sender cuts the messages of one stream into segments. The zero value is ready to use.
+// Only the goroutine that has the sending half of the LLP may use it.
 type Sender struct {
 	head    [UntaggedLen]byte
 	payload [][]byte
 	queues  []sendQueue
-	lent    []*[]byte // chunks that the batch of the LLP refers to
+	lent    []*[]byte // chunks to which the batch of the LLP refers
 }
 
 type sendQueue struct {
@@ -52,13 +52,13 @@ func (s *Sender) queue(qn QN) *sendQueue {
 // reports true when the message's last segment is in the batch, and false when the
 // batch is full: flush, then call again. Messages must not be interleaved.
 //
-// Memory goes by reference. It is copied at once if m.Stage is set, and also where
-// the peer may write to it while llp protects segments by a digest: a change between
-// the digest and the wire would look like corruption there. A [stag.Buffer] is read
-// here, into memory of the Sender, which Release takes back, unless it gives access to its own ([stag.MemoryBuffer]).
+// The batch refers to the memory of the source. It is copied at once if m.Stage is set, and
+// also if the peer may write to it while llp protects segments by a digest: a change after
+// the digest was computed would look like corruption to the peer. A [stag.Buffer] is read
+// here, into memory of the Sender, which Release reclaims, unless it is a [stag.MemoryBuffer].
 //
 // Emit does not check or pin the regions of m.Source: the caller holds them. An
-// error tells that the message cannot be sent ([ErrTooLong], at the start) or that
+// error says that the message cannot be sent ([ErrTooLong], at the start) or that
 // its source could not be read; what was emitted ends at a segment boundary, so an
 // error message can follow.
 func (s *Sender) Emit(llp transport.LLP, m *Message) (done bool, err error) {
@@ -86,9 +86,9 @@ func (s *Sender) Emit(llp transport.LLP, m *Message) (done bool, err error) {
 	}
 }
 
-// Send emits all of m and flushes. It waits for the network, and so is for an upper
-// layer with a goroutine to wait in. When it has returned nil the source is the
-// caller's again. Errors are those of Emit and of the LLP.
+// Send emits all of m and flushes. It waits for the network, and so is for an upper layer
+// that has a goroutine for waiting. When it has returned nil the source belongs to the
+// caller again. Errors are those of Emit and of the LLP.
 func (s *Sender) Send(llp transport.LLP, m *Message) error {
 	for {
 		done, err := s.Emit(llp, m)
@@ -102,7 +102,7 @@ func (s *Sender) Send(llp transport.LLP, m *Message) error {
 	}
 }
 
-// emitOne appends the next segment, with n octets of payload. false: batch full.
+// emitOne appends the next segment, with n octets of payload. It reports false if the batch is full.
 func (s *Sender) emitOne(llp transport.LLP, m *Message, n int, last, stage bool) (bool, error) {
 	payload, ok := stag.Gather(s.payload[:0], m.Source, m.sent, n)
 	if !ok {
@@ -119,7 +119,7 @@ func (s *Sender) emitOne(llp transport.LLP, m *Message, n int, last, stage bool)
 	return ok, nil
 }
 
-// prefault has llp bring payload into memory, where it can.
+// prefault makes llp load payload into memory, if llp can do that.
 func prefault(llp transport.LLP, payload [][]byte) {
 	if p, ok := llp.(transport.Prefaulter); ok {
 		p.Prefault(payload)
@@ -130,11 +130,11 @@ func prefault(llp transport.LLP, payload [][]byte) {
 // 1 MiB refers to some 16 of them.
 var chunks = freelist.List[[]byte]{Retain: 32, New: func() *[]byte { return new([]byte) }}
 
-// chunkLent is from how many octets on a chunk is lent to the batch. For less, copying it
-// while it is warm costs less than a chunk that is occupied until the flush.
+// chunkLent is the size from which the batch refers to a chunk. Copying fewer octets while they
+// are in the cache costs less than a chunk that is occupied until the flush.
 const chunkLent = 16 << 10
 
-// emitBuffer is emitOne for a payload that is not all in memory. That of a [stag.MemoryBuffer] is copied to the batch.
+// emitBuffer is emitOne for a payload that is not all in memory. The payload of a [stag.MemoryBuffer] is copied to the batch.
 func (s *Sender) emitBuffer(llp transport.LLP, m *Message, n int, last bool) (ok bool, err error) {
 	src, err := stag.AcquireAt(m.Source, m.sent, n)
 	switch {
@@ -156,8 +156,8 @@ func readError(m *Message, err error) error {
 	return fmt.Errorf("ddp: reading the payload at octet %d: %w", m.sent, err)
 }
 
-// emitRead is emitBuffer for octets that are to be read. If the batch turns out to be
-// full the octets are read again next time.
+// emitRead is emitBuffer for octets that must be read. If the batch turns out to be full
+// the octets are read again next time.
 func (s *Sender) emitRead(llp transport.LLP, m *Message, n int, last bool) (ok bool, err error) {
 	chunk := chunks.Get()
 	stage := n < chunkLent
@@ -179,8 +179,8 @@ func (s *Sender) emitRead(llp transport.LLP, m *Message, n int, last bool) (ok b
 	return ok, nil
 }
 
-// Release takes back the memory into which Emit has read Buffers. The batch of the LLP must not
-// refer to it any more: it was flushed, or what it referred to was copied (LLP.Stage).
+// Release reclaims the memory into which Emit has read Buffers. The batch of the LLP must no longer
+// refer to it: it was flushed, or what it referred to was copied (LLP.Stage).
 func (s *Sender) Release() {
 	for i, chunk := range s.lent {
 		chunks.Put(chunk)

@@ -2,12 +2,12 @@ package ddp
 
 import "github.com/goiwarp/iwarp/transport"
 
-// MaxSizes are the longest messages, in octets of payload, that fit into one segment
-// (RFC 4296 section 2.1.2). Longer ones are cut into several, up to 2^32-1 octets.
+// MaxSizes are the sizes of the longest messages, in octets of payload, that fit in one segment
+// (RFC 4296 section 2.1.2). Longer messages, up to 2^32-1 octets, need several segments.
 type MaxSizes struct{ Untagged, Tagged int }
 
-// MaxSizesOf tells those of a lower layer. They are a snapshot: its MaxULPDU may change
-// at any time.
+// MaxSizesOf returns the MaxSizes of a lower layer. They are a snapshot: its MaxULPDU may
+// change at any time.
 func MaxSizesOf(llp transport.LLP) MaxSizes {
 	n := llp.MaxULPDU()
 	return MaxSizes{Untagged: max(n-UntaggedLen, 0), Tagged: max(n-TaggedLen, 0)}

@@ -7,55 +7,55 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// An Upper is the layer above, RDMAP for one. Its calls come from the goroutine
-// that is in [transport.LLP.Receive]. An error that is (or wraps) a
+// An Upper is the layer above, for example RDMAP. Its methods are called by the goroutine
+// in [transport.LLP.Receive]. An error that is (or wraps) a
 // [transport.Fault] ends the stream with that code, [transport.ErrStall] holds the
-// segment back, and any other error is a local catastrophe.
+// segment back, and any other error is a local catastrophic error.
 //
-// Tagged and Untagged should only look: a segment that was held back is asked
-// about again, and a [Stream] with a Window asks in the order of arrival.
+// Tagged and Untagged should have no effects: they are called again for a segment that was
+// held back, and a [Stream] with a Window calls them in the order of arrival.
 type Upper interface {
-	// Tagged is asked before a tagged segment is placed. It answers with the right
-	// that the buffer must grant to this stream. n is the length of the payload;
-	// of a segment without payload the answer is not used, for its STag and TO mean
+	// Tagged is called before a tagged segment is placed. It returns the right
+	// that the buffer must grant to this stream. n is the length of the payload. For a
+	// segment without payload the result is not used, because its STag and TO mean
 	// nothing (RFC 5041 section 5.2).
 	Tagged(h TaggedHeader, n int) (stag.Access, error)
 
-	// Untagged is asked before an untagged segment of a bound queue is placed.
+	// Untagged is called before an untagged segment of a bound queue is placed.
 	Untagged(h UntaggedHeader, n int) error
 
-	// DeliverTagged tells that a tagged message is complete, and all messages
-	// before it. h is the header of its last segment.
+	// DeliverTagged reports that a tagged message, and all messages before it, are
+	// complete. h is the header of its last segment.
 	DeliverTagged(h TaggedHeader) error
 
-	// PlacedTagged tells of a tagged segment with n octets of payload, in the sender's
-	// order: it was placed, and everything before it. It comes before DeliverTagged of the
-	// same segment, and only of a [Stream] with a Window: without one that is the order in
-	// which Tagged is asked.
+	// PlacedTagged reports, in the sender's order, that a tagged segment with n octets of
+	// payload, and everything before it, was placed. It is called before DeliverTagged of
+	// the same segment, and only for a [Stream] with a Window: without one, Tagged is called
+	// in that order.
 	PlacedTagged(h TaggedHeader, n int) error
 
-	// PredictTagged tells of the k-th tagged message from now on: the header of its next segment,
-	// as if that were not the last, the right that Tagged will answer with, and how many
-	// octets are to come. ok is false if that is not known, or if the peer may send
-	// something else in between as well.
+	// PredictTagged describes the k-th tagged message from now on: the header of its next segment,
+	// as if that were not the last, the right that Tagged will return, and how many
+	// octets will arrive. ok is false if that is not known, or if the peer may also send
+	// something else in between.
 	PredictTagged(k int) (h TaggedHeader, access stag.Access, n uint64, ok bool)
 }
 
-// Config is what a [Stream] stands on. Table and Upper must be set.
+// Config configures a [Stream]. Table and Upper must be set.
 type Config struct {
 	Table *stag.Table
 	Scope stag.Scope // of this stream: its PD and its own identity
 	Upper Upper
 
 	// Window is how many segments may wait for an earlier one, if the LLP passes
-	// segments out of order. 0: the LLP keeps the order.
+	// segments out of order. 0: the LLP preserves the order.
 	Window int
 }
 
 // A Stream is the receiving half of one DDP stream: it checks, places and delivers
 // (RFC 5041 sections 5.3, 5.4 and 7). Only the goroutine in
 // [transport.LLP.Receive] may use it. It never ends the stream by itself: it
-// reports, and the owner decides.
+// returns an error, and the owner decides.
 type Stream struct {
 	table  *stag.Table
 	scope  stag.Scope
@@ -63,12 +63,12 @@ type Stream struct {
 	queues []untaggedQueue
 
 	next  uint64 // the segment whose turn it is
-	ahead window // those that came before their turn
+	ahead window // the segments that arrived before their turn
 	seg   segment
 	err   *SegmentError
 	open  bool // the segment before next was not the last of its message
 
-	guarded *guard // nil: it is not
+	guarded *guard // nil: not guarded
 
 	places []place          // between Predict and Unpin
 	lens   [batchMax]uint32 // of the messages of a batch
@@ -93,17 +93,17 @@ func (s *Stream) Err() error {
 	return s.err
 }
 
-// MidMessage reports whether the last segment that was taken leaves its message unfinished: the
-// sender has more to send.
+// MidMessage reports whether the last segment that was processed leaves its message unfinished,
+// so that the sender has more to send.
 func (s *Stream) MidMessage() bool { return s.open }
 
-// Segment takes one segment, the seq-th of the sender; it is that of
-// [transport.Placer]. The octets are only borrowed.
+// Segment implements [transport.Placer]: it processes one segment, the seq-th of the
+// sender. It does not retain ulpdu.
 //
 // The first segment that fails its checks ends the stream: Segment returns a
 // *[SegmentError] for it, and nil for every later one, which it drops unseen
 // (RFC 5041 section 7.1). [transport.ErrStall] means that nothing was decided and
-// that the same call has to be made again later. A segment that was seen before
+// that the same call must be made again later. A segment that was seen before
 // is dropped.
 func (s *Stream) Segment(seq uint64, ulpdu []byte) error {
 	if s.err != nil {
@@ -124,7 +124,7 @@ func (s *Stream) Segment(seq uint64, ulpdu []byte) error {
 	return s.drain()
 }
 
-// inTurn takes the segment whose turn it is: everything before it was placed, and
+// inTurn processes the segment whose turn it is: everything before it was placed, and
 // delivered if complete.
 func (s *Stream) inTurn(ulpdu []byte) error {
 	seg := &s.seg
@@ -143,8 +143,8 @@ func (s *Stream) inTurn(ulpdu []byte) error {
 	return nil
 }
 
-// refuse ends the stream on account of the segment of n octets that starts with
-// head, unless err only asks for patience.
+// refuse ends the stream because of the segment of n octets that starts with head,
+// unless err is ErrStall.
 func (s *Stream) refuse(head []byte, n int, err error) error {
 	if errors.Is(err, transport.ErrStall) {
 		return transport.ErrStall
@@ -154,7 +154,7 @@ func (s *Stream) refuse(head []byte, n int, err error) error {
 	return s.err
 }
 
-// deliver hands up the message that ends with seg, if one does. All that was sent
+// deliver delivers the message that ends with seg, if one does. All that was sent
 // before seg has been placed and delivered (RFC 5041 section 5.4).
 func (s *Stream) deliver(seg *segment) error {
 	if seg.tagged && s.ahead.limit > 0 {

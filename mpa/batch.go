@@ -5,13 +5,13 @@ import (
 	"github.com/goiwarp/iwarp/internal/freelist"
 )
 
-// The bounds of a batch: what others have to wait for behind it, and what one
-// gathered write takes. A message of 1 MiB is to fit with all that comes to it.
+// The bounds of a batch: they limit how long others wait for it, and one gathered write
+// must accept it. A message of 1 MiB must fit with all its headers and digests.
 const (
 	batchBytes  = 1<<20 + 16<<10
 	batchPieces = 1000
-	// digestBytes is the bound where there is a digest, for half of such a message: the
-	// peer takes it while this side computes on.
+	// digestBytes is the bound with a digest, for half of such a message: the peer
+	// receives one half while this side computes the digests of the next.
 	digestBytes = 544 << 10
 )
 
@@ -25,25 +25,25 @@ var (
 	batches = freelist.List[batch]{Retain: 8, New: func() *batch { return new(batch) }}
 )
 
-// A batch is the octets of FPDUs on their way into one gathered write: pieces of
-// its own chunks in turn with payload that is lent. Adjoining octets of a chunk
-// are one piece, so that the CRC of an FPDU and the header of the next leave
+// A batch holds the octets of FPDUs for one gathered write: pieces of its own chunks,
+// alternating with lent payload. Adjoining octets of a chunk are one piece, so that the
+// CRC of an FPDU and the header of the next are written
 // together.
 type batch struct {
 	pieces [][]byte
 	chunks []*chunk // the last one is being filled
 	fill   int      // octets used of the last chunk
 	grows  bool     // the last piece ends at fill: it can grow
-	bytes  int      // all that was put in
-	sent   int      // pieces that are out, and forgotten
-	loans  []int    // which of the pieces are lent, in rising order
+	bytes  int      // all octets that were added
+	sent   int      // pieces that were written, and dropped
+	loans  []int    // indexes of the lent pieces, in rising order
 	spare  [][]byte // of stage, to be used again
 	emss   int      // of the stream; 0: not known
-	edge   int      // where the next TCP segment begins that the batch has not reached, see splits
+	edge   int      // the next beginning of a TCP segment that the batch has not reached, see splits
 }
 
-// fits tells whether an FPDU of so many octets in so many pieces can still be put
-// into a batch of at most limit octets. An empty one takes any.
+// fits reports whether an FPDU of this many octets and pieces still fits in a batch of
+// at most limit octets. An empty batch accepts any FPDU.
 func (b *batch) fits(bytes, pieces, limit int) bool {
 	if b.bytes == 0 {
 		return true
@@ -51,11 +51,11 @@ func (b *batch) fits(bytes, pieces, limit int) bool {
 	return b.bytes+bytes <= limit && len(b.pieces)-b.sent+pieces <= batchPieces
 }
 
-// splits tells whether a TCP segment would begin within the PAD and CRC of the FPDU of a ULPDU of n
-// octets, if the FPDU came next. An empty batch takes any.
+// splits reports whether a TCP segment would begin within the PAD and CRC of the FPDU of a ULPDU of n
+// octets, if the FPDU came next. An empty batch accepts any FPDU.
 //
-// TCP begins a segment with the batch, and another after each EMSS. RFC 5044 lets an FPDU begin and end
-// anywhere, but Linux's siw computes a wrong CRC if the PAD and CRC of an FPDU come in two pieces.
+// TCP begins a segment with the batch, and another after each EMSS. RFC 5044 allows an FPDU to begin and
+// end anywhere, but Linux's siw computes a wrong CRC if the PAD and CRC of an FPDU arrive in two pieces.
 func (b *batch) splits(n int) bool {
 	end := b.bytes + wholeSize(n)
 	if end <= b.edge || b.emss == 0 || b.bytes == 0 {
@@ -71,7 +71,7 @@ func (b *batch) splits(n int) bool {
 	return edge < end
 }
 
-// room is how many octets can be had at once from own, at least 1.
+// room returns how many octets own can add at once, at least 1.
 func (b *batch) room() int {
 	if len(b.chunks) == 0 || b.fill == chunkSize {
 		b.chunks = append(b.chunks, chunks.Get())
@@ -80,7 +80,7 @@ func (b *batch) room() int {
 	return chunkSize - b.fill
 }
 
-// own adds n octets of the batch's own, at most room of them, to be written to.
+// own adds n octets of the batch's own memory, at most room, and returns them to be filled.
 func (b *batch) own(n int) []byte {
 	p := b.chunks[len(b.chunks)-1][b.fill : b.fill+n]
 	if b.grows {
@@ -95,7 +95,7 @@ func (b *batch) own(n int) []byte {
 	return p
 }
 
-// lend adds octets that stay the caller's.
+// lend adds octets that still belong to the caller.
 func (b *batch) lend(p []byte) {
 	b.loans = append(b.loans, len(b.pieces))
 	b.pieces = append(b.pieces, p)
@@ -103,7 +103,7 @@ func (b *batch) lend(p []byte) {
 	b.bytes += len(p)
 }
 
-// stage copies what is lent of the pending pieces, which are then all the batch's own.
+// stage copies the lent pieces that are pending, so that all pending pieces are the batch's own.
 func (b *batch) stage() {
 	if len(b.loans) == 0 || b.loans[len(b.loans)-1] < b.sent {
 		return
@@ -129,7 +129,7 @@ func (b *batch) stage() {
 	b.spare, b.loans = old[:0], b.loans[:0]
 }
 
-// take copies p into pieces of the batch's own.
+// take copies p into the batch's own memory.
 func (b *batch) take(p []byte) {
 	for len(p) > 0 {
 		n := min(b.room(), len(p))
@@ -138,10 +138,10 @@ func (b *batch) take(p []byte) {
 	}
 }
 
-// pending is what is not out yet.
+// pending returns the pieces that were not written yet.
 func (b *batch) pending() [][]byte { return b.pieces[b.sent:] }
 
-// drop forgets the first n octets of what is pending.
+// drop drops the first n pending octets.
 func (b *batch) drop(n int) {
 	for n > 0 {
 		p := b.pieces[b.sent]
@@ -155,7 +155,7 @@ func (b *batch) drop(n int) {
 	}
 }
 
-// release gives back the batch and all that it holds.
+// release releases the batch and all its memory.
 func (b *batch) release() {
 	for i, c := range b.chunks {
 		chunks.Put(c)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBatchIsFullExactlyAtItsLimits: in octets, and in pieces that are not out yet.
+// TestBatchIsFullExactlyAtItsLimits: in octets, and in pieces that are not sent yet.
 func TestBatchIsFullExactlyAtItsLimits(t *testing.T) {
 	b := &batch{}
 	require.True(t, b.fits(1<<20, 9999, 10), "an empty one takes any")
@@ -25,7 +25,7 @@ func TestBatchIsFullExactlyAtItsLimits(t *testing.T) {
 	require.Equal(t, [][]byte{nil, nil}, b.pieces[:2], "and what is out is forgotten")
 }
 
-// TestSplitsIsOfTheFPDUThatIsAskedAbout: the network is full, and a Terminate comes in place of the FPDU that did not
+// TestSplitsIsOfTheFPDUThatIsAskedAbout: the network is full, and a Terminate replaces the FPDU that did not
 // fit.
 func TestSplitsIsOfTheFPDUThatIsAskedAbout(t *testing.T) {
 	b := &batch{emss: 100}
@@ -36,7 +36,7 @@ func TestSplitsIsOfTheFPDUThatIsAskedAbout(t *testing.T) {
 	require.True(t, b.splits(146))
 }
 
-// TestKeepCopiesWhatIsLentAndNotOutYet: however much of the batch is out.
+// TestKeepCopiesWhatIsLentAndNotOutYet, however much of the batch has been sent.
 func TestKeepCopiesWhatIsLentAndNotOutYet(t *testing.T) {
 	for out := range 60 {
 		b := &batch{}

@@ -32,8 +32,8 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode finds one FPDU again and again, in hot memory; without Markers,
-// which would be gone after the first time.
+// BenchmarkDecode finds one FPDU again and again, in hot memory. It uses no Markers,
+// because they would be gone after the first time.
 func BenchmarkDecode(b *testing.B) {
 	for _, n := range []int{64, 512, 1400, 4096, 60000} {
 		b.Run(fmt.Sprintf("crc/%d", n), func(b *testing.B) {

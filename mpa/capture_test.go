@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/pcap"
 )
 
-// What Linux siw sent to siw, in full: each direction is taken apart and made
+// What Linux siw sent to siw, in full: each direction is decoded and encoded
 // again to the same octets.
 func TestCapturesAreMadeAgain(t *testing.T) {
 	files, err := filepath.Glob("../internal/pcap/testdata/*.pcap")

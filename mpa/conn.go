@@ -10,15 +10,15 @@ import (
 )
 
 // A Conn is an MPA connection in Full Operation: a [transport.LLP] over a
-// [transport.Stream]. Segments arrive in the sender's order. What may be called
-// from which goroutine is said by LLP.
+// [transport.Stream]. Segments arrive in the sender's order. LLP says which goroutine
+// may call which method.
 //
-// A Conn borrows memory while something is on its way: about 1 MiB for a
+// A Conn borrows memory while data is being transferred: about 1 MiB for a
 // staged batch, 512 KiB while it reads, 72 KiB while it is parked with a part of
-// an FPDU. An idle one that is armed has none.
+// an FPDU. An idle Conn that is armed has none.
 type Conn struct {
 	s     transport.Stream
-	limit MULPDU // the largest ULPDU asked for
+	limit MULPDU // of Options.MaxULPDU
 
 	// The sending half.
 	enc     encoder
@@ -29,17 +29,17 @@ type Conn struct {
 	// The receiving half.
 	dec       decoder
 	in        readBuffer
-	held      fpdu             // decoded, and not taken by the Placer yet
-	lent      bool             // held is with the Placer
-	fault     *transport.Fault // of the framing, behind what is held
+	held      fpdu             // decoded, and not accepted by the Placer yet
+	lent      bool             // the Placer is processing held
+	fault     *transport.Fault // of the framing, after held
 	seq       uint64
-	bulk      bool  // the last read brought more than a small buffer takes
-	dry       bool  // the last read brought nothing: to try once more before waiting is in vain
-	later     error // came together with octets
+	bulk      bool  // the last read returned more than a small buffer holds
+	dry       bool  // the last read returned nothing: another attempt before waiting is in vain
+	later     error // was returned together with octets
 	recvErr   error // ended the half
-	usual     int   // the longest ULPDU of late
-	blind     int   // reads to come that predict nothing
-	predicted bool  // what came last had been predicted
+	usual     int   // the longest recent ULPDU
+	blind     int   // number of next reads that predict nothing
+	predicted bool  // the last read was predicted
 
 	closed  atomic.Bool
 	aborted atomic.Pointer[errtext.Aborted]
@@ -55,14 +55,14 @@ func newConn(s transport.Stream, o Options, t *Terms) *Conn {
 	return c
 }
 
-// MaxULPDU is the MULPDU of the stream's EMSS now, and no more than
+// MaxULPDU returns the MULPDU for the current EMSS of the stream, but at most
 // Options.MaxULPDU.
 func (c *Conn) MaxULPDU() int {
 	return int(min(MULPDUFor(c.s.EMSS(), c.enc.markers), c.limit))
 }
 
-// Arm asks for ready to be called when octets can be read. The Placer must not
-// be holding a segment back, because that is nothing that the stream knows of.
+// Arm arranges that ready is called when octets can be read. The Placer must not
+// be holding a segment back, because the stream does not know of it.
 func (c *Conn) Arm(ready func()) bool {
 	c.in.shrink()
 	return c.s.Arm(ready)
@@ -77,7 +77,7 @@ func (c *Conn) Wake() { c.s.Wake() }
 // CloseSend ends the sending half: FIN. The receiving half goes on.
 func (c *Conn) CloseSend() error { return c.s.CloseWrite() }
 
-// Close releases the stream. What was flushed still goes out.
+// Close releases the stream. What was flushed is still sent.
 func (c *Conn) Close() error {
 	c.closed.Store(true)
 	return c.s.Close()
@@ -87,31 +87,31 @@ func (c *Conn) Close() error {
 // on, wrapped together with net.ErrClosed.
 func (c *Conn) Abort(cause error) {
 	c.aborted.CompareAndSwap(nil, &errtext.Aborted{What: "mpa: connection", Cause: cause})
-	// The stream is gone either way: there is nothing to do about an error.
+	// The stream is gone either way: nothing can be done about an error.
 	_ = c.s.Abort()
 }
 
 // Fenced reports whether this end is a responder that may not send yet: see Flush.
 func (c *Conn) Fenced() bool { return c.fenced.Load() }
 
-// Caps tells whether CRCs are in use and whether the stream is secure.
+// Caps reports whether CRCs are in use and whether the stream is secure.
 func (c *Conn) Caps() transport.Caps {
 	return transport.Caps{Digest: c.enc.crc, Secure: c.s.Secure()}
 }
 
-// Path is the stream's.
+// Path returns the Path of the stream.
 func (c *Conn) Path() string { return c.s.Path() }
 
-// TCPInfo is that of the stream.
+// TCPInfo returns the TCPInfo of the stream.
 func (c *Conn) TCPInfo() (transport.TCPInfo, bool) { return transport.InfoOf(c.s) }
 
-// LocalAddr is the stream's.
+// LocalAddr returns the local address of the stream.
 func (c *Conn) LocalAddr() net.Addr { return c.s.LocalAddr() }
 
-// RemoteAddr is the stream's.
+// RemoteAddr returns the remote address of the stream.
 func (c *Conn) RemoteAddr() net.Addr { return c.s.RemoteAddr() }
 
-// lost is what err, met on the stream, means to the caller.
+// lost returns the error for the caller after err of the stream.
 func (c *Conn) lost(err error) error {
 	if a := c.aborted.Load(); a != nil {
 		return a

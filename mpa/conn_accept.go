@@ -10,12 +10,12 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Request is a connection that an initiator has asked for, to be accepted or
+// A Request is a connection that an initiator has requested, to be accepted or
 // rejected once.
 type Request struct {
 	s     transport.Stream
 	frame Frame
-	wire  []byte // the frame as it came
+	wire  []byte // the frame as it arrived
 	peer  enhanced.Data
 	ulp   []byte
 	seal  transport.Sealer // of the Reply; nil: none
@@ -24,9 +24,9 @@ type Request struct {
 
 const doingReply = "sending the MPA Reply"
 
-// ReadRequest reads the Request of the initiator at the other end of s. ctx
-// bounds it. After an error, which wraps a *transport.Fault and that of ctx if it has ended,
-// s is closed, and nothing has been sent.
+// ReadRequest reads the Request of the initiator at the other end of s. ctx bounds it.
+// After an error, which wraps a *transport.Fault, and the error of ctx if ctx has ended, s is
+// closed, and nothing has been sent.
 func ReadRequest(ctx context.Context, s transport.Stream) (*Request, error) {
 	unbound := bound(ctx, s)
 	frame, wire, err := readFrame(s, ParseRequestHeader)
@@ -43,9 +43,9 @@ func ReadRequest(ctx context.Context, s transport.Stream) (*Request, error) {
 	return &Request{s: s, frame: frame, wire: wire, peer: peer, ulp: ulp}, nil
 }
 
-// Open has seal open the Request as it came, before anything of it is believed: from then on
-// PrivateData is the application's part, and seal wraps the Reply. After an error of seal,
-// which Open returns, the Request can only be refused, with that error as the cause.
+// Open opens the Request with seal, before anything in it is trusted: from then on PrivateData
+// is the application's part, and seal wraps the Reply. After an error of seal, which Open
+// returns, the Request can only be refused, with that error as the cause.
 func (r *Request) Open(seal transport.Sealer) error {
 	r.seal = seal
 	r.ulp, r.shut = open(seal, &r.frame, r.wire)
@@ -55,24 +55,24 @@ func (r *Request) Open(seal transport.Sealer) error {
 	return r.shut
 }
 
-// PrivateData is the initiator ULP's, without the enhanced data. It is the
-// caller's.
+// PrivateData returns the private data of the initiator's ULP, without the enhanced
+// data. It belongs to the caller.
 func (r *Request) PrivateData() []byte { return r.ulp }
 
-// Trace puts another Stream in the place of the one that the Request came over,
-// such as one that records what passes. wrap is given that Stream and the octets
-// of the Request, which are lent for the call.
+// Trace replaces the Stream that the Request arrived on by the result of wrap, for
+// example a Stream that records the traffic. wrap gets that Stream and the octets of the
+// Request, which it must not retain.
 func (r *Request) Trace(wrap func(s transport.Stream, request []byte) transport.Stream) {
 	r.s = wrap(r.s, r.wire)
 }
 
-// Revision is that of the Request, 1 or 2.
+// Revision returns the revision of the Request, 1 or 2.
 func (r *Request) Revision() int { return int(r.frame.Revision) }
 
-// PeerIRD is how many Reads the initiator takes at a time, -1 if it did not say.
+// PeerIRD returns how many Reads the initiator serves at a time, or -1 if it did not say.
 func (r *Request) PeerIRD() int { return r.depth(r.peer.IRD) }
 
-// PeerORD is how many Reads the initiator wants to have outstanding, -1 if it
+// PeerORD returns how many Reads the initiator wants to have outstanding, or -1 if it
 // did not say.
 func (r *Request) PeerORD() int { return r.depth(r.peer.ORD) }
 
@@ -83,12 +83,12 @@ func (r *Request) depth(d uint16) int {
 	return enhanced.Told(d)
 }
 
-// Accept sends a Reply with private, and makes the responder's end of the
-// connection. ird and ord are the depths that this end can do and wants; less
-// than 0 counts as 0, but the IRD is 1 at least if nothing is negotiated. ctx bounds the sending.
+// Accept sends a Reply with private, and returns the responder's end of the
+// connection. ird and ord are the depths that this end supports and wants; a negative
+// value counts as 0, but the IRD is at least 1 if nothing is negotiated. ctx bounds the sending.
 //
 // The returned Conn is in Full Operation, and owns the stream. Unless
-// o.EarlyResponderSend is set it may not send before the first FPDU has come
+// o.EarlyResponderSend is set it may not send before the first FPDU has arrived
 // (see Conn.Flush). After an error in the arguments nothing has been sent; after
 // any other error, which wraps a *transport.Fault, the stream is closed.
 func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
@@ -103,7 +103,7 @@ func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private [
 	if err := o.checkPrivate(len(private), wrapped, r.frame.Enhanced); err != nil {
 		return nil, nil, err
 	}
-	if revision < r.frame.Revision { // as an end that has never heard of it
+	if revision < r.frame.Revision { // like an end that does not know the revision
 		return nil, nil, failed(ctx, r.s, doingReply, transport.Faultf(transport.MPAStartup, "revision %d is not wanted", r.frame.Revision))
 	}
 	t := &Terms{
@@ -127,8 +127,8 @@ func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private [
 		says, agreed = enhanced.Respond(r.peer, enhanced.Limits{IRD: ird, ORD: ord, RTR: o.taken()})
 		t.IRD, t.ORD, t.RTR = agreed.IRD, agreed.ORD, agreed.RTR
 	}
-	// C says that there will be a CRC, even if only the initiator wanted it: siw, where
-	// it must have one, wants to read that in the Reply.
+	// C says that there will be a CRC, even if only the initiator wanted it: if siw
+	// requires a CRC, it expects C in the Reply.
 	if err := r.reply(ctx, Frame{Markers: o.Markers, CRC: t.CRC}, says, wrapped, private); err != nil {
 		return nil, nil, err
 	}
@@ -139,15 +139,15 @@ func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private [
 
 // Reject sends a Reply that refuses the connection, with at most 248 octets of
 // private data as the reason. ird and ord are the depths that this end would have
-// needed, less than 0 if it is not about them: ord more than PeerIRD for example (RFC
-// 6581 section 9.1). The stream stays open, for the caller to close (RFC 5044 section
-// 7.1.2 rule 2). ctx bounds the sending.
+// needed, for example an ord above PeerIRD; a negative value means that the depth is not the
+// reason (RFC 6581 section 9.1). The stream stays open, for the caller to close (RFC 5044
+// section 7.1.2 rule 2). ctx bounds the sending.
 func (r *Request) Reject(ctx context.Context, ird, ord int, private []byte) error {
 	return r.refuse(ctx, transport.ErrRejected, ird, ord, private)
 }
 
-// Refuse is Reject for a Request that Open has not accepted. cause is what Open has returned:
-// what the initiator learns of it is for the Sealer to say.
+// Refuse is like Reject, for a Request that Open has not accepted. cause is the error of Open;
+// the Sealer decides what the initiator learns of it.
 func (r *Request) Refuse(ctx context.Context, cause error) error {
 	return r.refuse(ctx, cause, -1, -1, nil)
 }
@@ -161,7 +161,7 @@ func (r *Request) refuse(ctx context.Context, cause error, ird, ord int, private
 	return r.reply(ctx, Frame{CRC: true, Reject: true}, says, wrapped, private)
 }
 
-// checkOpened tells whether all that there is to authenticate the Request has accepted it.
+// checkOpened checks that the Sealer, if there is one, has accepted the Request.
 func (r *Request) checkOpened(o Options) error {
 	switch {
 	case r.shut != nil:
@@ -198,8 +198,8 @@ func (r *Request) reply(ctx context.Context, f Frame, says enhanced.Data, wrappe
 	return nil
 }
 
-// silent makes sure that the initiator is there and has sent nothing after its
-// Request, as far as the stream can tell without waiting.
+// silent checks that the initiator has neither closed the connection nor sent anything
+// after its Request, as far as the stream can tell without waiting.
 func (r *Request) silent() error {
 	n, err := r.s.Read(make([]byte, 1), transport.NoWait)
 	switch {

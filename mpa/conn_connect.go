@@ -10,19 +10,19 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Connect makes the initiator's end of a connection of s: it sends a Request
+// Connect establishes the initiator's end of a connection over s: it sends a Request
 // with private, and waits for the Reply (RFC 5044 section 7.1.2). ird and ord are
-// the depths that this end can do and wants; less than 0 counts as 0. ctx bounds
-// the whole exchange; its end after that does not matter.
+// the depths that this end supports and wants; a negative value counts as 0. ctx bounds
+// the whole exchange; its end after that has no effect.
 //
 // The returned Conn is in Full Operation, and owns s. If Terms.Fault is set the
-// negotiation has failed: the only thing left to send is that Terminate.
+// negotiation has failed: only that Terminate may still be sent.
 //
-// With o.Seal nothing of the Reply is believed, a refusal included, before Seal.Open has
-// accepted it: an error of Open is that of Connect, and no *RejectError.
+// With o.Seal nothing in the Reply, not even a refusal, is trusted before Seal.Open has
+// accepted it: Connect returns an error of Open, and no *RejectError.
 //
-// After a *RejectError s is open and not part of a connection (rule 2 there), as
-// it is after an error in the arguments, when nothing has been sent. After any
+// After a *RejectError s is open and not part of a connection (rule 2 there). So it is
+// after an error in the arguments, when nothing has been sent. After any
 // other error, which wraps a *transport.Fault, s is closed; see also ErrNoReply.
 func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
 	revision, err := o.request(len(private))
@@ -69,11 +69,11 @@ func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, p
 	return newConn(s, o, t), t, nil
 }
 
-// exchange sends the octets of the Request, and reads the Reply. app is what seal, if there is
-// one, has found in it.
+// exchange sends the octets of the Request, and reads the Reply. app is the application's private
+// data in the Reply, if there is a seal.
 func exchange(ctx context.Context, s transport.Stream, request *Frame, octets []byte, seal transport.Sealer) (_ *Frame, app []byte, err error) {
 	err = write(s, octets)
-	if errors.Is(err, io.ErrClosedPipe) { // which end was closed, a read tells
+	if errors.Is(err, io.ErrClosedPipe) { // a read shows which end was closed
 		if _, readErr := s.Read(make([]byte, 1), transport.Park); readErr != nil {
 			err = readErr
 		}
@@ -94,7 +94,7 @@ func exchange(ctx context.Context, s transport.Stream, request *Frame, octets []
 			return nil, nil, notOpened(err)
 		}
 	}
-	// A refusal is heard whatever its form; siw refuses Markers so.
+	// A refusal is accepted in any form; siw refuses Markers by a Reply of another form.
 	if !reply.Reject && (reply.Revision != request.Revision || reply.Enhanced != request.Enhanced) {
 		return nil, nil, transport.Faultf(transport.MPAStartup,
 			"a Reply of revision %d, enhanced %t, to a Request of revision %d, enhanced %t",
@@ -125,7 +125,7 @@ func initiatorTerms(request, reply *Frame, ours enhanced.Limits) *Terms {
 	}
 }
 
-// negotiated notes what the peer said.
+// negotiated records the depths that the peer sent.
 func (t *Terms) negotiated(peer enhanced.Data) {
 	t.PeerIRD, t.PeerORD = enhanced.Told(peer.IRD), enhanced.Told(peer.ORD)
 }

@@ -11,44 +11,44 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Where the layer above knows what comes next, which is so while a peer answers a
-// Read, a read goes straight into place:
+// If the layer above knows what comes next, as it does while a peer answers a Read, a read
+// goes directly into place:
 //
 //	          FPDU                          FPDU
 //	[length|header] [payload ] [pad|CRC|length|header] [payload ] [pad|CRC] [more]
 //	    scratch      in place           scratch         in place   scratch   buffer
 //
-// What came as predicted is verified where it is. The rest is put together in the
+// FPDUs that arrived as predicted are verified in place. The rest is assembled in the
 // read buffer, as if nothing had been predicted.
 
 const (
-	// predictMin is the ULPDU from which it pays: shorter ones are copied quickly.
+	// predictMin is the size of ULPDU from which prediction pays: shorter ones are copied quickly.
 	predictMin = 8 << 10
-	// predictMax is how many octets of payload are predicted in one read, and more is
-	// how many may come behind it: few, for what comes behind is most likely to be
-	// predicted the next time. The read buffer must have room for all of it.
+	// predictMax is how many octets of payload are predicted in one read, and predictMore
+	// how many more octets the read accepts: few, because they are most likely to be
+	// predicted the next time. The read buffer must have room for all of them.
 	predictMax  = 480 << 10
 	predictMore = 4 << 10
-	// blindReads is how many reads predict nothing after one that did so in vain.
+	// blindReads is how many reads predict nothing after a wrong prediction.
 	blindReads = 8
 
 	lengthSize    = 2
 	predictedLead = lengthSize + transport.PredictedHeadLen
 )
 
-// A predictedRead is what is lent for the time of one.
+// A predictedRead is the memory that is borrowed for one predicted read.
 type predictedRead struct {
 	segs  []transport.PredictedSegment
 	size  int      // octets of all of them as FPDUs
 	leads []int    // where in ends the lead of each is; its tail follows
-	ends  []byte   // leads and tails in turn
-	vec   [][]byte // the FPDUs as they are on the wire, and what comes after them
-	todo  [][]byte // what of vec is to be read into
+	ends  []byte   // leads and tails, alternating
+	vec   [][]byte // the FPDUs as they are on the wire, and the memory for more octets
+	todo  [][]byte // the part of vec to be read into
 }
 
 var predictedReads = freelist.List[predictedRead]{Retain: 8, New: func() *predictedRead { return new(predictedRead) }}
 
-// predicts reports whether it is worth asking what is to come.
+// predicts reports whether a prediction is worthwhile.
 func (c *Conn) predicts() bool {
 	if c.blind > 0 {
 		c.blind--
@@ -89,14 +89,14 @@ func (c *Conn) readPredicted(p transport.Placer) error {
 	return c.came(n, err)
 }
 
-// sort verifies the n octets that are there, those that the read buffer held among them. It
+// sort verifies the n octets that have arrived, including those that the read buffer held. It
 // returns how many segments are whole and as predicted, and leaves the rest in the
 // read buffer.
 func (c *Conn) sort(q *predictedRead, n int) (whole int, fault *transport.Fault) {
 	spread(q.vec, c.in.octets())
 	c.in.r = c.in.w
 	c.in.w += max(0, n-q.size)
-	at := 0 // octets of the whole ones
+	at := 0 // octets of the whole segments
 	for ; whole < len(q.segs); whole++ {
 		size := predictedSize(&q.segs[whole])
 		if at+size > n {
@@ -117,13 +117,13 @@ func (c *Conn) sort(q *predictedRead, n int) (whole int, fault *transport.Fault)
 	return whole, nil
 }
 
-// predictedSize is the size of the FPDU of f.
+// predictedSize returns the size of the FPDU of f.
 func predictedSize(f *transport.PredictedSegment) int {
 	n := transport.PredictedHeadLen + len(f.Payload)
 	return lengthSize + n + padding(n) + crcSize
 }
 
-// layOut makes vec of the segments, with more after them.
+// layOut builds vec from the segments, followed by more.
 func (q *predictedRead) layOut(more []byte) {
 	q.size = 0
 	room := 0
@@ -145,7 +145,7 @@ func (q *predictedRead) layOut(more []byte) {
 	q.vec = append(q.vec, q.ends[from:], more)
 }
 
-// lead is how the FPDU of the i-th segment begins.
+// lead returns the expected beginning of the FPDU of the i-th segment.
 func (q *predictedRead) lead(i int) (b [predictedLead]byte) {
 	f := &q.segs[i]
 	binary.BigEndian.PutUint16(b[:], uint16(len(f.Head)+len(f.Payload)))
@@ -163,7 +163,7 @@ func (q *predictedRead) begins(held []byte) bool {
 	return bytes.Equal(held[:n], lead[:n])
 }
 
-// behind returns vec without its first n octets.
+// behind returns vec after its first n octets.
 func (q *predictedRead) behind(n int) [][]byte {
 	q.todo = append(q.todo[:0], q.vec...)
 	todo := q.todo
@@ -181,7 +181,7 @@ func (q *predictedRead) asPredicted(i int) bool {
 	return bytes.Equal(q.ends[q.leads[i]:][:predictedLead], lead[:])
 }
 
-// digests returns the CRC that the i-th FPDU carries, and that of its octets.
+// digests returns the CRC that the i-th FPDU carries, and the CRC of its octets.
 func (q *predictedRead) digests(i int) (got, want uint32) {
 	f := &q.segs[i]
 	ends := q.ends[q.leads[i]:]
@@ -193,7 +193,7 @@ func (q *predictedRead) digests(i int) (got, want uint32) {
 	return binary.LittleEndian.Uint32(tail[pad:]), want
 }
 
-// release forgets the memory of others.
+// release drops the references to the memory of others.
 func (q *predictedRead) release() {
 	clear(q.segs)
 	clear(q.vec)

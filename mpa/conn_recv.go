@@ -7,11 +7,11 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Receive reads once, and hands the segments of whole, verified FPDUs to p, as LLP says. The
-// Conn keeps the memory that it reads into until there is nothing more, or Arm.
+// Receive implements [transport.LLP]: it reads once, and hands the segments of whole, verified FPDUs
+// to p. The Conn keeps the memory that it reads into until nothing is left to read, or until Arm.
 //
-// Before it waits it asks the stream for no more than it can do at once, so that an idle Conn
-// holds little memory; once a lot comes, it reads a lot.
+// Before it waits it makes its buffer as small as possible, so that an idle Conn holds little
+// memory. If much data arrives, it reads much at a time.
 func (c *Conn) Receive(p transport.Placer, wait transport.Wait) error {
 	if c.recvErr != nil {
 		return c.recvErr
@@ -27,7 +27,7 @@ func (c *Conn) Receive(p transport.Placer, wait transport.Wait) error {
 	return err
 }
 
-// isPassing reports whether err says no more than that nothing has come.
+// isPassing reports whether err only says that nothing has arrived.
 func isPassing(err error) bool {
 	return errors.Is(err, transport.ErrAgain) || errors.Is(err, transport.ErrWoken)
 }
@@ -43,7 +43,7 @@ func (c *Conn) receive(p transport.Placer, wait transport.Wait) error {
 	return err
 }
 
-// deliver hands up every whole FPDU of the read buffer. It reports whether there was any.
+// deliver delivers every whole FPDU of the read buffer. It reports whether there was any.
 func (c *Conn) deliver(p transport.Placer) (some bool, err error) {
 	c.lent = false
 	if !c.ready() {
@@ -55,8 +55,8 @@ func (c *Conn) deliver(p transport.Placer) (some bool, err error) {
 	return true, c.broken()
 }
 
-// ready reports whether there is a whole FPDU: one that was held back, or else the next
-// of the read buffer.
+// ready reports whether there is a whole FPDU: one that was held back, or else the next one
+// in the read buffer.
 func (c *Conn) ready() bool {
 	if c.held.size > 0 {
 		return true
@@ -77,7 +77,7 @@ func (c *Conn) ready() bool {
 	return true
 }
 
-// broken tells what is wrong with the framing, if anything is.
+// broken returns the error of the framing, if there is one.
 func (c *Conn) broken() error {
 	if c.fault == nil {
 		return nil
@@ -85,8 +85,8 @@ func (c *Conn) broken() error {
 	return c.fault
 }
 
-// arrivals is a Conn as the [transport.SegmentBatch] of what its read buffer holds: of its own, so that
-// its method is not the user's.
+// arrivals is a Conn as the [transport.SegmentBatch] of its read buffer. It is a separate type so that its
+// method is not part of the API of Conn.
 type arrivals Conn
 
 func (r *arrivals) Next() []byte {
@@ -109,7 +109,7 @@ func (c *Conn) read(p transport.Placer, wait transport.Wait) error {
 	if c.later != nil {
 		return c.readError(c.later)
 	}
-	tells := c.s.Gather() > 0 // a copying stream cannot tell without waiting
+	tells := c.s.Gather() > 0 // a copying stream cannot check for input without waiting
 	switch {
 	case wait == transport.NoWait && !tells:
 		return transport.ErrAgain
@@ -124,8 +124,8 @@ func (c *Conn) read(p transport.Placer, wait transport.Wait) error {
 	return c.readOnce(wait)
 }
 
-// readLot reads as much as there is, without parking, and what was predicted straight
-// into place.
+// readLot reads as much as there is, without parking, and predicted data directly into
+// place.
 func (c *Conn) readLot(p transport.Placer) error {
 	c.in.resize(large)
 	if !c.predicts() {
@@ -134,8 +134,8 @@ func (c *Conn) readLot(p transport.Placer) error {
 	return c.readPredicted(p)
 }
 
-// resizeToPark takes memory to park with: small if little comes, or if what comes can
-// go straight into place, and the rest of the FPDU has room in it.
+// resizeToPark chooses the memory to park with. It is small if little data arrives, or if
+// data can go directly into place, provided that it has room for the rest of the FPDU.
 func (c *Conn) resizeToPark() {
 	if (!c.bulk || c.predicted) && len(c.in.octets()) <= smallBuffer/2 {
 		c.in.resize(small)
@@ -150,13 +150,13 @@ func (c *Conn) readOnce(wait transport.Wait) error {
 	return c.came(n, err)
 }
 
-// came sorts out what a read has returned.
+// came handles the result of a read.
 func (c *Conn) came(n int, err error) error {
 	passing := err == nil || isPassing(err)
 	c.dry = n == 0 && errors.Is(err, transport.ErrAgain)
 	switch {
 	case n > 0:
-		// What did not fill a small buffer, or would not have, was all there was.
+		// A read that did not fill a small buffer, or would not have, has read everything.
 		c.bulk = c.in.full() || n > smallBuffer
 		if !passing {
 			c.later = err
@@ -168,9 +168,9 @@ func (c *Conn) came(n int, err error) error {
 	return c.readError(err)
 }
 
-// readError is what the end of the stream means: the peer's graceful end at the
-// boundary of an FPDU, a lost connection anywhere else (RFC 5044 sections 7.2
-// and 8).
+// readError returns the error for the end of the stream: io.EOF, the peer's graceful
+// end, at the boundary of an FPDU, and a lost connection anywhere else (RFC 5044
+// sections 7.2 and 8).
 func (c *Conn) readError(err error) error {
 	if !errors.Is(err, io.EOF) || c.aborted.Load() != nil || c.closed.Load() {
 		return c.lost(err)
@@ -181,8 +181,8 @@ func (c *Conn) readError(err error) error {
 	return c.lost(io.ErrUnexpectedEOF)
 }
 
-// Discard reads to the end of the stream and looks at nothing, as LLP says.
-// Nothing is delivered any more.
+// Discard implements [transport.LLP]: it reads to the end of the stream, and discards
+// everything. Nothing is delivered any more.
 func (c *Conn) Discard() error {
 	if errors.Is(c.recvErr, io.EOF) {
 		return c.recvErr

@@ -7,13 +7,13 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Append puts one segment as an FPDU into the batch, as LLP says. The batch is
-// full at a little more than 1 MiB, or half of that with CRCs, or about 1000 pieces, and
+// Append implements [transport.LLP]: it adds one segment to the batch, as an FPDU. The batch
+// is full at a little more than 1 MiB, or half of that with CRCs, or about 1000 pieces, and
 // earlier if a TCP segment would begin within the PAD and CRC of the FPDU.
 // Payload of less than 256 octets is copied even without stage.
 //
 // A segment that no FPDU can carry, because it is empty or longer than
-// MaxMULPDU, ends the sending half: Flush tells.
+// MaxMULPDU, ends the sending half, which Flush reports.
 func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
 	if c.appendSmall(head, payload) {
 		return true
@@ -26,7 +26,7 @@ func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
 		c.failSend(fmt.Errorf("mpa: a ULPDU of %d octets, want 1 to %d", n, MaxMULPDU))
 	}
 	if c.sendErr != nil {
-		return true // Flush tells
+		return true // Flush reports it
 	}
 	if c.out == nil {
 		c.out = batches.Get()
@@ -39,11 +39,11 @@ func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
 	return true
 }
 
-// Prefault brings payload into memory before its digest is computed: see transport.Prefaulter.
+// Prefault loads payload into memory before its digest is computed: see transport.Prefaulter.
 func (c *Conn) Prefault(payload [][]byte) { transport.Prefault(c.s, payload) }
 
 // appendSmall is Append for one short run of payload, which is copied in any case, if
-// there is plainly room in the batch.
+// the batch clearly has room for it.
 func (c *Conn) appendSmall(head []byte, payload [][]byte) bool {
 	b := c.out
 	if b == nil || c.sendErr != nil || len(payload) != 1 {
@@ -57,7 +57,7 @@ func (c *Conn) appendSmall(head []byte, payload [][]byte) bool {
 	return true
 }
 
-// most is how many octets a batch takes.
+// most returns how many octets a batch may hold.
 func (c *Conn) most() int {
 	if c.enc.crc {
 		return digestBytes
@@ -65,9 +65,9 @@ func (c *Conn) most() int {
 	return batchBytes
 }
 
-// Flush writes the batch, as LLP says. ErrFenced: we are the responder, and the
-// initiator's first FPDU has not come (RFC 5044 section 7.1.2 rule 4); there is a
-// new chance after the first Segment.
+// Flush implements [transport.LLP]: it writes the batch. It returns ErrFenced if this end is
+// the responder, and the initiator's first FPDU has not arrived (RFC 5044 section 7.1.2 rule 4);
+// try again after the first Segment.
 func (c *Conn) Flush(wait bool) error {
 	if c.sendErr != nil {
 		return c.sendErr
@@ -94,7 +94,7 @@ func (c *Conn) Flush(wait bool) error {
 	return nil
 }
 
-// Stage copies what the batch was lent, as LLP says.
+// Stage implements [transport.LLP]: it copies what was lent to the batch.
 func (c *Conn) Stage() {
 	if c.out != nil {
 		c.out.stage()

@@ -15,16 +15,16 @@ import (
 // past is a deadline that ends every wait.
 var past = time.Unix(1, 0)
 
-// bound ends the waits on s together with ctx: one bound for a whole exchange,
-// however its octets dribble in (RFC 5044 section 7.1.2 rule 10). The function
-// that it returns takes the bound away.
+// bound ends the waits on s when ctx ends: one bound for a whole exchange, however
+// slowly its octets arrive (RFC 5044 section 7.1.2 rule 10). The function
+// that it returns removes the bound.
 func bound(ctx context.Context, s transport.Stream) (unbound func() error) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		// Where there is no deadline the connection itself has to go.
+		// If deadlines are not supported the connection itself must be aborted.
 		if s.SetDeadline(past) != nil {
-			_ = s.Abort() // nothing is left to do about an error
+			_ = s.Abort() // nothing can be done about an error
 		}
 	})
 	return func() error {
@@ -35,12 +35,12 @@ func bound(ctx context.Context, s transport.Stream) (unbound func() error) {
 	}
 }
 
-// usualFrame is how long a frame is in general, at most.
+// usualFrame is the length that most frames do not exceed.
 const usualFrame = 64
 
-// readFrame reads one start-up frame and not an octet more. wire is what came of
-// it, also if there is an error. It fails as soon as what came begins no frame: a peer of another protocol may say less
-// than a header has, and wait.
+// readFrame reads one start-up frame and not an octet more. wire is the part of it that
+// has arrived, even if there is an error. readFrame fails as soon as that cannot begin a frame:
+// a peer of another protocol may send less than a header, and wait.
 func readFrame(s transport.Stream, parse func([]byte) (Frame, int, error)) (f Frame, wire []byte, err error) {
 	wire = make([]byte, HeaderSize, usualFrame)
 	if n, err := readFull(s, wire, begins); err != nil {
@@ -56,7 +56,7 @@ func readFrame(s transport.Stream, parse func([]byte) (Frame, int, error)) (f Fr
 	return f, wire[:HeaderSize+n], err
 }
 
-// readFull fills p. check, if it is not nil, judges what has come, as long as some is missing; its error ends the set-up.
+// readFull fills p. check, if not nil, checks what has arrived while a part is missing; its error ends the set-up.
 func readFull(s transport.Stream, p []byte, check func([]byte) error) (n int, err error) {
 	for n < len(p) {
 		m, err := s.Read(p[n:], transport.Park)
@@ -88,9 +88,9 @@ func write(s transport.Stream, frame []byte) error {
 	return err
 }
 
-// failed closes s after a failed exchange, and says what err means: a malformed
-// frame (error 4), the end of ctx, or a lost connection (error 1). doing is what was going
-// on.
+// failed closes s after a failed exchange, and returns the error that err means: a
+// malformed frame (error 4), the end of ctx, or a lost connection (error 1). doing is what
+// failed.
 func failed(ctx context.Context, s transport.Stream, doing string, err error) error {
 	_ = s.Close() // err is the news
 	if _, ok := errors.AsType[*transport.Fault](err); ok {
@@ -102,7 +102,7 @@ func failed(ctx context.Context, s transport.Stream, doing string, err error) er
 	return &transport.Fault{Code: transport.MPAConnectionLost, Err: fmt.Errorf("%s: %w", doing, err)}
 }
 
-// ended is the error of an exchange that ctx has ended: it tells the cause, too, if there is
+// ended returns the error of an exchange that ctx has ended, with the cause of ctx, if ctx has
 // one of its own.
 func ended(ctx context.Context, doing string) error {
 	err := ctx.Err()
@@ -112,8 +112,8 @@ func ended(ctx context.Context, doing string) error {
 	return &endedError{doing, &transport.Fault{Code: transport.MPAConnectionLost, Err: err}}
 }
 
-// An endedError says what ctx has ended. To the protocol that is a lost connection; but the
-// reader of the text knows better.
+// An endedError says what ctx has ended. For the protocol that is a lost connection, but the
+// text of the error says what really happened.
 type endedError struct {
 	doing string
 	fault *transport.Fault
@@ -122,8 +122,8 @@ type endedError struct {
 func (e *endedError) Error() string { return "mpa: " + e.doing + ": " + e.fault.Err.Error() }
 func (e *endedError) Unwrap() error { return e.fault }
 
-// unanswered tells whether err, met before any octet of a Reply, is the peer's
-// FIN or RST.
+// unanswered reports whether err, which occurred before any octet of a Reply, is the
+// peer's FIN or RST.
 func unanswered(ctx context.Context, err error) bool {
 	var timeout net.Error
 	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
@@ -132,7 +132,7 @@ func unanswered(ctx context.Context, err error) bool {
 	return !errors.As(err, &timeout) || !timeout.Timeout()
 }
 
-// split takes the enhanced data off the private data of a frame.
+// split separates the enhanced data from the private data of a frame.
 func split(f *Frame) (d enhanced.Data, ulp []byte, err error) {
 	if !f.Enhanced {
 		return enhanced.Data{}, f.PrivateData, nil

@@ -308,8 +308,8 @@ func TestReceiveReadsOnce(t *testing.T) {
 	}
 }
 
-// TestHeldBackSegmentIsAReadsWorth: it is presented, with what has come after it, and nothing
-// is read or waited for then.
+// TestHeldBackSegmentIsAReadsWorth: it is presented, with what has come after it, and then
+// nothing is read or waited for.
 func TestHeldBackSegmentIsAReadsWorth(t *testing.T) {
 	ref := reference{crc: true}
 	for _, wait := range []transport.Wait{transport.NoWait, transport.Park, transport.Block} {

@@ -7,30 +7,30 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// minULPDU is the shortest DDP segment: a tagged header with nothing after it.
-// The RFCs have no code for a shorter ULPDU; it is answered as a wrong length.
+// minULPDU is the length of the shortest DDP segment: a tagged header without payload.
+// The RFCs have no code for a shorter ULPDU; it is reported as a wrong length.
 const minULPDU = taggedLen
 
 // A decoder finds the FPDUs in the octets of one direction, by the chain of
-// their lengths (RFC 5044 section 6). A segmentation of the octets makes no
-// difference to it: it looks at whole FPDUs only.
+// their lengths (RFC 5044 section 6). The segmentation of the octets does not
+// matter, because it processes only whole FPDUs.
 type decoder struct {
-	pos     uint64 // of the next FPDU, a Marker in front of it included
+	pos     uint64 // of the next FPDU, including a Marker in front of it
 	markers bool
 	crc     bool
 }
 
-// A fpdu tells where things are in the octets that a decoder was given: the
-// ULPDU is b[off : off+n], the whole takes size octets. A size of 0: there is no
+// An fpdu describes the octets b that a decoder was given: the ULPDU is
+// b[off : off+n], and the whole FPDU has size octets. A size of 0 means that there is no
 // whole FPDU yet.
 type fpdu struct{ off, n, size int }
 
-// next takes the FPDU at the beginning of b, which must begin where the last one
-// ended. The Markers that were in the ULPDU have been squeezed out of b, so the
-// same octets must not be decoded twice.
+// next decodes the FPDU at the beginning of b, which must begin where the last one
+// ended. It removes the Markers in the ULPDU from b, so the same octets must not be
+// decoded twice.
 //
-// Nothing is altered or returned before the CRC has been found good. A Fault is
-// final: where the next FPDU begins is not known any more.
+// Nothing is changed or returned before the CRC has been verified. A Fault is
+// final: the beginning of the next FPDU is then unknown.
 func (d *decoder) next(b []byte) (fpdu, *transport.Fault) {
 	lead := 0
 	if d.markers && markerDue(d.pos) {
@@ -58,7 +58,7 @@ func (d *decoder) next(b []byte) (fpdu, *transport.Fault) {
 	return f, nil
 }
 
-// size is the FPDU's size from its header on, for a ULPDU of n octets.
+// size returns the size of the FPDU from its header on, for a ULPDU of n octets.
 func (d *decoder) size(header uint64, n int) int {
 	size := wholeSize(n)
 	if d.markers {
@@ -107,9 +107,9 @@ func (d *decoder) checkMarkers(b []byte, header uint64) *transport.Fault {
 	return nil
 }
 
-// squeeze moves the octets of an FPDU, from its header on, together over its Markers.
+// squeeze removes the Markers from an FPDU, from its header on.
 func squeeze(b []byte, header uint64) {
-	end := markerPeriod - int(header%markerPeriod) // where the next Marker stands
+	end := markerPeriod - int(header%markerPeriod) // the position of the next Marker
 	for to := end; end < len(b); {
 		from := end + markerSize
 		end = min(end+markerPeriod, len(b))
@@ -117,6 +117,6 @@ func squeeze(b []byte, header uint64) {
 	}
 }
 
-// padding is the number of octets that bring a length field and n octets to a
+// padding returns the number of octets that bring a length field and n octets to a
 // multiple of 4.
 func padding(n int) int { return -(lengthSize + n) & 3 }

@@ -1,6 +1,6 @@
 // Package mpa implements Marker PDU Aligned framing for TCP (RFC 5044) with the enhanced
-// connection set-up of RFC 6581. It makes a [transport.LLP], which carries whole DDP segments,
-// of a [transport.Stream], which carries octets.
+// connection set-up of RFC 6581. It turns a [transport.Stream], which carries octets, into a
+// [transport.LLP], which carries whole DDP segments.
 //
 // # Set-up
 //
@@ -34,12 +34,12 @@
 //	|                              CRC                              |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
-// The CRC is a CRC32c; it is unused, and sent as zero, if both sides have waived it. A Marker, where the receiver asked
-// for them, stands in every 512 octets of the stream and points back to the start of its FPDU.
+// The CRC is a CRC32c; it is unused, and sent as zero, if both sides have waived it. If the receiver has
+// requested Markers, every 512 octets of the stream contain one, which points back to the start of its FPDU.
 //
 // # Concurrency and errors
 //
-// One goroutine at a time may receive from a Conn and one may send, as from any
-// [transport.LLP]. A violation by the peer is a [transport.Fault] with the code of the
+// As with any [transport.LLP], one goroutine at a time may receive from a Conn, and one
+// may send. A violation by the peer is a [transport.Fault] with the code of the
 // Terminate that reports it; a refused connection is a [RejectError].
 package mpa

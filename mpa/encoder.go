@@ -7,30 +7,29 @@ import (
 	"github.com/goiwarp/iwarp/internal/crc32c"
 )
 
-// lendMin is the size from which payload is worth a piece of its own; less is
-// copied.
+// lendMin is the size from which payload becomes a separate piece; less is copied.
 const lendMin = 256
 
-// fuseMin is the size from which payload is worth a CRC of its own while it is
-// copied. Less is copied first, and so are the short spans between Markers: the
-// CRC of many octets at once is faster.
+// fuseMin is the size from which the CRC of payload is computed while it is copied.
+// Less is copied first, and so are the short spans between Markers, because the CRC of many
+// octets at once is faster.
 const fuseMin = 1024
 
 var noOctets [3]byte // the PAD
 
-// An encoder makes FPDUs of the segments of one direction (RFC 5044 section 4).
+// An encoder encodes the segments of one direction as FPDUs (RFC 5044 section 4).
 type encoder struct {
 	pos     uint64 // of the next octet on the wire
-	header  uint64 // of the FPDU in the making
+	header  uint64 // of the current FPDU
 	markers bool
 	crc     bool
 
-	sum   uint32 // CRC32c of the FPDU up to the octets still due
+	sum   uint32 // CRC32c of the FPDU up to the fresh octets
 	fresh int    // octets at the end of the batch's last piece that are not in sum yet
 }
 
-// encode puts the FPDU of one segment, head and then the octets of payload, into
-// out. The ULPDU is n octets, 1 to MaxMULPDU. With stage the payload is copied,
+// encode adds the FPDU of one segment, head and then the octets of payload, to
+// out. The ULPDU has n octets, 1 to MaxMULPDU. With stage the payload is copied,
 // otherwise lent to the batch.
 func (e *encoder) encode(out *batch, head []byte, payload [][]byte, n int, stage bool) {
 	if e.fitsWhole(out, n, stage) {
@@ -60,17 +59,17 @@ func (e *encoder) encode(out *batch, head []byte, payload [][]byte, n int, stage
 	e.end(out)
 }
 
-// fitsWhole tells whether an FPDU is only copied, without Markers, and has room in
-// the chunk that is being filled.
+// fitsWhole reports whether an FPDU is only copied, without Markers, and fits in the
+// chunk that is being filled.
 func (e *encoder) fitsWhole(out *batch, n int, stage bool) bool {
 	return !e.markers && (n < lendMin || stage && n < fuseMin) && out.room() >= wholeSize(n)
 }
 
-// wholeSize is the size of the FPDU of a ULPDU of n octets, without Markers.
+// wholeSize returns the size of the FPDU of a ULPDU of n octets, without Markers.
 func wholeSize(n int) int { return lengthSize + n + padding(n) + crcSize }
 
-// whole is encode for an FPDU that fitsWhole: it is put together in its place, and
-// digested at once.
+// whole is encode for an FPDU that fitsWhole: it is assembled in place, and its CRC is
+// computed at once.
 func (e *encoder) whole(out *batch, head []byte, payload [][]byte, n int) {
 	p := out.own(wholeSize(n))
 	at := putHead(p, head, n)
@@ -101,14 +100,14 @@ func (e *encoder) whole(out *batch, head []byte, payload [][]byte, n int) {
 	e.pos += uint64(len(p))
 }
 
-// fitsLent tells whether an FPDU is one lent piece between two of the batch's own that
-// have room in the chunk that is being filled, without Markers.
+// fitsLent reports whether an FPDU is one lent piece between two of the batch's own, which
+// fit in the chunk that is being filled, without Markers.
 func (e *encoder) fitsLent(out *batch, head []byte, payload [][]byte, n int, stage bool) bool {
 	return !e.markers && !stage && len(payload) == 1 && len(payload[0]) >= lendMin &&
 		out.room() >= lengthSize+len(head)+padding(n)+crcSize
 }
 
-// lent is encode for an FPDU that fitsLent: its ends are put together in their places.
+// lent is encode for an FPDU that fitsLent: both of its ends are assembled in place.
 func (e *encoder) lent(out *batch, head, payload []byte, n int) {
 	p := out.own(lengthSize + len(head))
 	putHead(p, head, n)
@@ -130,10 +129,10 @@ const (
 	untaggedLen = 18
 )
 
-// putHead begins p, an FPDU of n octets, with its length and head, and returns how long
-// that is. It loads a header in the pieces in which DDP has stored it, and stores that of a
-// small segment in those in which the digest will load it: others would stall the
-// processor.
+// putHead stores the length and head of an FPDU of n octets at the beginning of p, and returns
+// how many octets that takes. It loads a header in the pieces in which DDP has stored it, and
+// stores the header of a small segment in the pieces in which the CRC will load it: other sizes
+// would stall the processor.
 func putHead(p, head []byte, n int) int {
 	switch len(head) {
 	case taggedLen:
@@ -152,9 +151,9 @@ func putHead(p, head []byte, n int) int {
 	return lengthSize + len(head)
 }
 
-// pieces is the most pieces that an FPDU adds to a batch.
+// pieces returns the most pieces that an FPDU adds to a batch.
 func (e *encoder) pieces(payload [][]byte, n int, stage bool) int {
-	most := 3 // own octets in front and behind, and one for the end of a chunk
+	most := 3 // own octets before and after the payload, and one for the end of a chunk
 	if stage {
 		return most
 	}
@@ -174,7 +173,7 @@ func (e *encoder) begin(out *batch) {
 	}
 }
 
-// end puts the CRC, with a Marker in front of it where one is due.
+// end appends the CRC, with a Marker in front of it if one is due.
 func (e *encoder) end(out *batch) {
 	if e.markers && markerDue(e.pos) {
 		e.marker(out)
@@ -188,8 +187,8 @@ func (e *encoder) end(out *batch) {
 	e.fresh = 0
 }
 
-// span is how many of n octets come before the next Marker; it puts the Marker
-// that is due before the first of them.
+// span returns how many of n octets come before the next Marker; it first appends a
+// Marker if one is due.
 func (e *encoder) span(out *batch, n int) int {
 	if !e.markers {
 		return n
@@ -205,7 +204,7 @@ func (e *encoder) marker(out *batch) {
 	e.put(out, putMarker(m[:0], e.header, e.pos))
 }
 
-// copy puts the octets of p between Markers.
+// copy copies the octets of p into the batch, between Markers.
 func (e *encoder) copy(out *batch, p []byte) {
 	for len(p) > 0 {
 		n := e.span(out, len(p))
@@ -214,8 +213,8 @@ func (e *encoder) copy(out *batch, p []byte) {
 	}
 }
 
-// put copies p into the batch. It goes into the CRC later, together with its
-// neighbours.
+// put copies p into the batch. Its octets enter the CRC later, together with adjoining
+// ones.
 func (e *encoder) put(out *batch, p []byte) {
 	for len(p) > 0 {
 		room := out.room()
@@ -241,7 +240,7 @@ func (e *encoder) fuse(out *batch, p []byte) {
 	}
 }
 
-// lend puts p itself between Markers.
+// lend lends p to the batch, between Markers.
 func (e *encoder) lend(out *batch, p []byte) {
 	for len(p) > 0 {
 		n := e.span(out, len(p))
@@ -255,8 +254,8 @@ func (e *encoder) lend(out *batch, p []byte) {
 	}
 }
 
-// settle takes the fresh octets into the CRC. They are the end of the last
-// piece: a fresh octet never stays behind when another piece begins.
+// settle adds the fresh octets to the CRC. They are the end of the last piece: there are
+// none when another piece begins.
 func (e *encoder) settle(out *batch) {
 	if e.fresh > 0 && e.crc {
 		last := out.pieces[len(out.pieces)-1]
@@ -265,5 +264,5 @@ func (e *encoder) settle(out *batch) {
 	e.fresh = 0
 }
 
-// legal tells whether n octets can be a ULPDU.
+// legal reports whether a ULPDU may have n octets.
 func legal(n int) bool { return n > 0 && n <= int(MaxMULPDU) }

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A printer is what receives: package ddp in a real stack.
+// A printer receives the segments, as package ddp does in a real stack.
 type printer struct{ transport.NoPrediction }
 
 func (printer) Segment(seq uint64, ulpdu []byte) error {
@@ -22,8 +22,8 @@ func (p printer) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(p, seq, batch)
 }
 
-// MPA carries whole records over a byte stream, here one in memory: an initiator asks, a
-// responder accepts, and segments arrive as they were sent.
+// MPA carries whole records over a byte stream, here one in memory: an initiator sends a
+// Request, a responder accepts it, and segments arrive as they were sent.
 func Example() {
 	ctx := context.Background()
 	near, far := transport.Pipe(transport.PipeOptions{})

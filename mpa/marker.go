@@ -2,8 +2,8 @@ package mpa
 
 import "encoding/binary"
 
-// Markers (RFC 5044 section 4.3) stand at every 512th octet of a direction,
-// counted from the beginning of Full Operation with the Markers themselves.
+// Markers (RFC 5044 section 4.3) are at every 512th octet of a direction, counted from
+// the beginning of Full Operation, including the Markers themselves.
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -14,14 +14,14 @@ const (
 	markerPeriod = 512
 	markerSize   = 4
 	markerStride = markerPeriod - markerSize // octets between two Markers
-	fpduPtrMask  = ^uint16(3)                // the low two bits carry nothing
+	fpduPtrMask  = ^uint16(3)                // the low two bits are unused
 )
 
-// markerDue tells whether a Marker stands at pos.
+// markerDue reports whether there is a Marker at pos.
 func markerDue(pos uint64) bool { return pos%markerPeriod == 0 }
 
-// putMarker appends the Marker that stands at pos within the FPDU whose header
-// is at header; a Marker in front of a header has header == pos.
+// putMarker appends the Marker at pos within the FPDU whose header is at header; for a
+// Marker in front of a header, header == pos.
 func putMarker(b []byte, header, pos uint64) []byte {
 	b = append(b, 0, 0)
 	return binary.BigEndian.AppendUint16(b, uint16(pos-header))
@@ -32,8 +32,8 @@ func pointer(b []byte) uint16 {
 	return binary.BigEndian.Uint16(b[2:]) & fpduPtrMask
 }
 
-// withMarkers is the size on the wire of an FPDU of n octets without Markers
-// whose header stands at header, a Marker in front of the header left out.
+// withMarkers returns the size on the wire of an FPDU that has n octets without Markers
+// and whose header is at header. It does not count a Marker in front of the header.
 func withMarkers(header uint64, n int) int {
 	room := markerPeriod - int(header%markerPeriod) // up to the next Marker
 	if n <= room {

@@ -10,12 +10,12 @@ const (
 	MaxMULPDU MULPDU = 64768
 )
 
-// streamMULPDU is what a stream is given that has no TCP segments to fit.
+// streamMULPDU is the MULPDU of a stream without TCP segments to fit.
 const streamMULPDU MULPDU = 32 << 10
 
-// MULPDUFor is the largest ULPDU whose FPDU fits into one TCP segment of emss
-// octets wherever the Markers fall, within MinMULPDU and MaxMULPDU. An emss of 0
-// is unknown, or means nothing, as in a stream over TLS: then it is 32 KiB.
+// MULPDUFor returns the size of the largest ULPDU whose FPDU fits in one TCP segment of
+// emss octets wherever the Markers fall, within MinMULPDU and MaxMULPDU. It is 32 KiB for an
+// emss of 0, which is unknown or has no meaning, as for a stream over TLS.
 func MULPDUFor(emss int, markers bool) MULPDU {
 	if emss <= 0 {
 		return streamMULPDU

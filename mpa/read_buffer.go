@@ -5,9 +5,9 @@ import (
 	"github.com/goiwarp/iwarp/internal/freelist"
 )
 
-// The sizes of read buffers: to park with while little comes, and that may be a block of 4 KiB with
-// its headers and a few messages after it; to park with a part of any FPDU (at most
-// 66,064 octets with its Markers); and to read a lot at a time.
+// The sizes of read buffers: to park with while little data arrives, for example a block of 4 KiB
+// with its headers and a few messages after it; to park with a part of any FPDU (at most
+// 66,064 octets with its Markers); and to read much at a time.
 const (
 	smallBuffer  = 4<<10 + 768
 	mediumBuffer = 72 << 10
@@ -34,7 +34,7 @@ type readBuffer struct {
 	r, w  int // the octets held: (*box)[r:w]
 }
 
-// octets are the octets held. They move with resize, free and shrink.
+// octets returns the octets held. They move with resize, free and shrink.
 func (b *readBuffer) octets() []byte {
 	if b.class == nil {
 		return nil
@@ -42,7 +42,7 @@ func (b *readBuffer) octets() []byte {
 	return (*b.box)[b.r:b.w]
 }
 
-// resize moves what is held to memory of class k, which must be large enough for what is held.
+// resize moves the octets held to memory of class k, which must be large enough for them.
 func (b *readBuffer) resize(k *bufferClass) {
 	if b.class == k {
 		return
@@ -53,8 +53,8 @@ func (b *readBuffer) resize(k *bufferClass) {
 	*b = readBuffer{class: k, box: box, w: n}
 }
 
-// free is where more octets go: at least half of the buffer, or all that the
-// octets held leave. Tell filled how many came.
+// free returns the memory for more octets: at least half of the buffer, or all that the
+// octets held leave free. Call filled with the number of octets that arrived.
 func (b *readBuffer) free() []byte {
 	mem := *b.box
 	if b.r > 0 && len(mem)-b.w < len(mem)/2 {
@@ -69,7 +69,7 @@ func (b *readBuffer) filled(n int) { b.w += n }
 // full reports whether there is no room after the octets held, so that more may have come.
 func (b *readBuffer) full() bool { return b.w == len(*b.box) }
 
-// prepend puts the n octets of vec from octet at on in front of what is held.
+// prepend puts the n octets of vec from octet at on in front of the octets held.
 func (b *readBuffer) prepend(vec [][]byte, at, n int) {
 	mem := *b.box
 	b.w = n + copy(mem[n:], mem[b.r:b.w])
@@ -84,7 +84,7 @@ func (b *readBuffer) prepend(vec [][]byte, at, n int) {
 	}
 }
 
-// drop forgets the first n octets.
+// drop drops the first n octets.
 func (b *readBuffer) drop(n int) {
 	b.r += n
 	if b.r == b.w {
@@ -104,7 +104,7 @@ func (b *readBuffer) shrink() {
 	}
 }
 
-// release gives the memory back, and forgets what it held.
+// release returns the memory, and drops the octets held.
 func (b *readBuffer) release() {
 	if b.class != nil {
 		b.class.Put(b.box)

@@ -13,8 +13,8 @@ var unhex = octettest.Hex
 // encoder's.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// reference makes FPDUs word by word, as RFC 5044 tells it, and is what the
-// encoder and the decoder are held against.
+// reference makes FPDUs word by word, as RFC 5044 describes it. The encoder
+// and the decoder are compared with it.
 type reference struct {
 	pos     uint64
 	markers bool

@@ -7,8 +7,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// sealed returns the octets of f, whose private data so far are the enhanced data, with those of
-// the ULP behind them. write is that of f.
+// sealed returns the octets of f. The private data of f so far are the enhanced data; sealed appends
+// those of the ULP. write is AppendRequest or AppendReply of f.
 func (f *Frame) sealed(x enhanced.Seal, write func(b []byte) []byte, private []byte) ([]byte, error) {
 	start := HeaderSize + len(f.PrivateData)
 	f.PrivateData = append(f.PrivateData, private...)
@@ -27,7 +27,7 @@ func (f *Frame) sealed(x enhanced.Seal, write func(b []byte) []byte, private []b
 	return frame, nil
 }
 
-// open has s open f, which came as wire, and returns the application's part.
+// open opens f, which arrived as wire, with s, and returns the application's part.
 func open(s transport.Sealer, f *Frame, wire []byte) ([]byte, error) {
 	off := HeaderSize
 	if f.Enhanced {
@@ -36,7 +36,7 @@ func open(s transport.Sealer, f *Frame, wire []byte) ([]byte, error) {
 	return s.Open(wire, min(off, len(wire)))
 }
 
-// An openError is why nothing of a Reply is believed. To the protocol it is a malformed one.
+// An openError is why a Reply is not trusted. For the protocol the Reply is malformed.
 type openError struct{ fault *transport.Fault }
 
 func notOpened(err error) error {

@@ -84,7 +84,7 @@ func TestCM_6_7_SealedSetUp(t *testing.T) {
 	}
 }
 
-// TestCM_6_StartIsFinal: what Wrap is given is the frame as it goes out, PD_Length included.
+// TestCM_6_StartIsFinal: Wrap is given the frame as it is sent, PD_Length included.
 func TestCM_6_StartIsFinal(t *testing.T) {
 	seal := &sealtest.Sealer{Key: "k"}
 	s := &script{}

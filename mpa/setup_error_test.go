@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestErrorsOfSetUpSayWhatHappened: on whose side, and what was going on.
+// TestErrorsOfSetUpSayWhatHappened: on which side, and in which step.
 func TestErrorsOfSetUpSayWhatHappened(t *testing.T) {
 	connect := func(ctx context.Context, c net.Conn) error {
 		_, _, err := Connect(ctx, transport.NewStream(c, nil), Options{}, 1, 1, nil)

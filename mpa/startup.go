@@ -11,7 +11,7 @@ import (
 // The sizes of a start-up frame (RFC 5044 section 7.1.1).
 const (
 	HeaderSize         = 20  // a frame without its private data
-	MaxPrivateDataSize = 512 // all that can follow the header
+	MaxPrivateDataSize = 512 // the most octets that can follow the header
 	keySize            = 16
 )
 
@@ -94,20 +94,20 @@ var (
 	errKey  = errors.New("not an MPA frame")
 )
 
-// ErrTLS is wrapped by the error of a set-up whose peer has sent TLS in place of a frame: a
-// handshake, or the alert with which it answers what is no handshake.
+// ErrTLS is wrapped by the error of a set-up whose peer has sent TLS instead of a frame: a
+// handshake, or an alert in answer to something that is not a handshake.
 var ErrTLS = errors.New("the peer uses TLS, and this side does not")
 
-// isTLS reports whether b begins as a record of TLS does: an alert or a handshake, version 3.
+// isTLS reports whether b begins like a TLS record: an alert or a handshake, version 3.
 func isTLS(b []byte) bool { return len(b) > 2 && maybeTLS(b) }
 
-// maybeTLS is isTLS of as much of a record as there is.
+// maybeTLS is isTLS for a record of which only a part may have arrived.
 func maybeTLS(b []byte) bool {
 	const alert, handshake, major = 21, 22, 3
 	return (len(b) == 0 || b[0] == alert || b[0] == handshake) && (len(b) < 2 || b[1] == major)
 }
 
-// begins tells whether a frame may begin with b, which has fewer octets than a header. If not, the error says what it is.
+// begins checks that a frame may begin with b, which has fewer octets than a header. If not, the error says what b is.
 func begins(b []byte) error {
 	unclear := !isTLS(b) && maybeTLS(b)
 	b = b[:min(len(b), keySize)]
@@ -117,7 +117,7 @@ func begins(b []byte) error {
 	return noFrame(b)
 }
 
-// noFrame is the error of octets that are not the beginning of the frame that is due.
+// noFrame returns the error for octets that are not the beginning of the expected frame.
 func noFrame(b []byte) error {
 	if isTLS(b) {
 		return ErrTLS
@@ -125,7 +125,7 @@ func noFrame(b []byte) error {
 	return fmt.Errorf("%w: it begins with %q", errKey, b[:min(len(b), keySize)])
 }
 
-// ParseRequestHeader reads the header of a Request and tells how many octets of
+// ParseRequestHeader reads the header of a Request, and returns how many octets of
 // private data follow it. R and the reserved bits are ignored.
 func ParseRequestHeader(b []byte) (Frame, int, error) {
 	f, n, err := parseHeader(b, requestKey)
@@ -133,7 +133,7 @@ func ParseRequestHeader(b []byte) (Frame, int, error) {
 	return f, n, err
 }
 
-// ParseReplyHeader reads the header of a Reply and tells how many octets of
+// ParseReplyHeader reads the header of a Reply, and returns how many octets of
 // private data follow it. The reserved bits are ignored.
 func ParseReplyHeader(b []byte) (Frame, int, error) {
 	return parseHeader(b, replyKey)

@@ -5,7 +5,7 @@ type Admission uint8
 
 const (
 	// Wait: not now. The send queue stalls, as it does while the ORD is used up. When the answer
-	// may be another one, the owner makes the stream Fill again.
+	// may have changed, the owner makes the stream Fill again.
 	Wait Admission = iota
 	// Go: the Read starts.
 	Go
@@ -14,7 +14,7 @@ const (
 	Skip
 )
 
-// admits asks whether r, which may start for all that the stream knows, is admitted. It asks again
+// admits asks whether r, which nothing else keeps from starting, is admitted. It asks again
 // only after Wait. inRun becomes r.InRun. Preconditions: s.mu is held.
 func (s *Stream) admits(r *Request, inRun bool) bool {
 	if s.config.Admit == nil || r.Kind != KindRead || r.Len == 0 {

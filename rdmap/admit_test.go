@@ -50,7 +50,7 @@ func (a *admitter) wantAsked(that string, ids ...uint64) {
 	a.asked = nil
 }
 
-// reads are n Reads of four octets each, with IDs from 1 on, into consecutive parts of r.
+// reads returns n Reads of four octets each, with IDs from 1 on, into consecutive parts of r.
 func reads(r *stag.Region, n int) (rs []Request) {
 	for i := range n {
 		rs = append(rs, readOf(uint64(i+1), RemoteAddr{STag: 0x100, TO: uint64(i)}, span(r, 4*i, 4)))
@@ -58,7 +58,7 @@ func reads(r *stag.Region, n int) (rs []Request) {
 	return rs
 }
 
-// wantReads checks which of these Reads are sent now, the first of which has this MSN.
+// wantReads checks which of these Reads are sent now, the first with this MSN.
 func (c *conversation) wantReads(that string, msn ddp.MSN, r *stag.Region, ids ...uint64) {
 	c.Helper()
 	for _, id := range ids {
@@ -99,7 +99,7 @@ func TestSOL_17_ReadRequestComesAfterTheGrant(t *testing.T) {
 	}
 }
 
-// TestSOL_17_OctetsAreThoseWithoutAdmit: in runs, in between, and with Reads that need no grant.
+// TestSOL_17_OctetsAreThoseWithoutAdmit, in runs, in between, and with Reads that need no grant.
 func TestSOL_17_OctetsAreThoseWithoutAdmit(t *testing.T) {
 	segments := func(change func(*Config)) [][]byte {
 		c := converse(t, change)
@@ -173,7 +173,7 @@ func TestSOL_19_OrderIsKept(t *testing.T) {
 	c.wantDone("in order", "2 success", "9 success", "3 success")
 }
 
-// TestSOL_19_ResponsesAreNotHeldUp: a Read that waits holds the requests behind it and nothing else.
+// TestSOL_19_ResponsesAreNotHeldUp: a Read that waits holds up the requests behind it and nothing else.
 func TestSOL_19_ResponsesAreNotHeldUp(t *testing.T) {
 	c, a := admitting(t, nil)
 	r, mem := c.region(64, nil)

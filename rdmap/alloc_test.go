@@ -137,7 +137,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 }
 
 // TestARCH_1_MemoryForABufferIsUsedAgain: the octets of a Buffer are read into memory that the batch needs until it has left, or
-// until what is left of it was copied.
+// until the rest was copied.
 func TestARCH_1_MemoryForABufferIsUsedAgain(t *testing.T) {
 	skipUnderRace(t)
 	const size = 32 << 10

@@ -16,7 +16,7 @@ const (
 	AtomicResponseLen = 12
 )
 
-// An AtomicOp says which atomic operation an [AtomicRequest] asks for (RFC 7306
+// An AtomicOp says which atomic operation an [AtomicRequest] requests (RFC 7306
 // figure 5).
 type AtomicOp uint8
 
@@ -179,7 +179,7 @@ func (s *Stream) target(h AtomicRequest) (r *stag.Region, off uint64, fault *tra
 
 // openAtomicResponse performs the operation and makes its response the current message.
 func (s *Stream) openAtomicResponse(in *Inbound) error {
-	h, err := ParseAtomicRequest(in.Payload()) // succeeds, as it did in acceptAtomic
+	h, err := ParseAtomicRequest(in.Payload()) // succeeds as in acceptAtomic
 	if err != nil {
 		return in.refuse(asFault(transport.RDMAPStreamCatastrophic, err))
 	}

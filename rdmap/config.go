@@ -20,10 +20,10 @@ type Config struct {
 	Events     Events
 	Extensions []*Extension
 
-	// Publish is called if messages were delivered and the peer has sent a request behind them, before that may be
-	// answered: when it returns they must be complete for the layer above, because the response tells the peer so (RFC
-	// 5040 appendix B, RFC 7306 section 7). The receiving goroutine calls it, with no lock held. nil: they are complete
-	// when [ReceiveQueue].Deliver returns.
+	// Publish is called if messages were delivered and the peer has sent a request after them, before the request may be
+	// answered. When Publish returns the messages must be complete for the layer above, because the response tells the peer
+	// so (RFC 5040 appendix B, RFC 7306 section 7). The receiving goroutine calls it, with no lock held. nil: the messages
+	// are complete when [ReceiveQueue].Deliver returns.
 	Publish func()
 
 	// RTR is the kind of the message that an initiator sends first in peer-to-peer set-up
@@ -31,7 +31,7 @@ type Config struct {
 	// completion. RTRRead uses MSN 1 of QN 1 and, until the response arrives, one slot of the
 	// ORD, which must not be 0.
 	RTR transport.RTR
-	// First is a Send that an initiator sends first, in place of an RTR. It causes no
+	// First is a Send that an initiator sends first, instead of an RTR. It causes no
 	// completion. New copies it. Empty: there is none.
 	First []byte
 	// Gate checks the first message of the peer; nil: there is no such check.
@@ -73,8 +73,8 @@ type ReceiveQueue interface {
 	Buffer(k int) []stag.Span
 	Missing() error
 
-	// Deliver removes buffer 0, which holds the message m, from the queue. Or it ends the stream, by
-	// [Stream.Terminate], and leaves the buffer in the queue: no message is delivered any more.
+	// Deliver removes buffer 0, which holds the message m, from the queue. Alternatively it ends the stream,
+	// by [Stream.Terminate], and leaves the buffer in the queue: no message is delivered any more.
 	Deliver(m Received)
 
 	// DeliverSends is Deliver for a series of Sends with the given lengths. All have the

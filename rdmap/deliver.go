@@ -33,8 +33,8 @@ func (u upper) Tagged(h ddp.TaggedHeader, n int) (stag.Access, error) {
 	}
 }
 
-// arrived counts a tagged segment, of a stream whose segments come in order. Others may be checked more than once:
-// PlacedTagged counts them.
+// arrived counts a tagged segment if the segments of the stream arrive in order. Otherwise a segment may be checked more
+// than once, and PlacedTagged counts it.
 func (u upper) arrived(op Opcode, n int) {
 	if u.s.config.Window == 0 {
 		u.s.received(op, 0, uint64(n))
@@ -132,7 +132,7 @@ func (q *sendSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	}
 	q.ReceiveQueue.Deliver(m)
 	q.s.delivered = true
-	if q.s.ending() { // a message that came before its turn would complete the receive of one that was not delivered
+	if q.s.ending() { // a message that arrived early would complete the receive of one that was not delivered
 		q.s.ddp.Forget()
 	}
 	return nil

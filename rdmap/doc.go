@@ -22,14 +22,14 @@
 // # Concurrency and memory
 //
 // One goroutine at a time may send (Fill, Flush, Flushed), and one may receive (the methods of
-// [transport.Placer], and BatchDone); all other methods may be called by any. Events are called with
-// the lock of the Stream, except where they say otherwise, and must not call it. The octets that a
-// request names must stay until it completes. A Stream keeps no octets of a segment after the call
-// that has passed it.
+// [transport.Placer], and BatchDone); any goroutine may call all other methods. Events are called
+// with the lock of the Stream held, except where they say otherwise, and must not call the Stream.
+// The memory that a request names must remain until it completes. A Stream retains no octets of a
+// segment after the call that has passed it.
 //
 // # Errors
 //
 // A violation by the peer is a [transport.Fault], with the code of the Terminate that reports it
-// (RFC 5040 section 4.8), and ends the stream. A work request that is not valid is refused by Post
-// ([ErrRequest], [ErrQueueFull], [ErrEnded]), and ends nothing.
+// (RFC 5040 section 4.8), and ends the stream. Post refuses a work request that is not valid
+// ([ErrRequest], [ErrQueueFull], [ErrEnded]), which does not end the stream.
 package rdmap

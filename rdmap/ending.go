@@ -51,7 +51,7 @@ func (s *Stream) Terminate(cause error) bool {
 	}
 	op, ok := opcodeInError(cause)
 	if code := asFault(0, cause).Code; ok && op == OpReadResponse && isPlacement(code) && s.orq.len() > 0 && s.orq.at(0).Kind == KindRead {
-		st := StatusLocalProtection // the response was right, but could not be placed
+		st := StatusLocalProtection // the response was correct, but could not be placed
 		switch {
 		case !s.isAnswer(cause):
 			st = StatusBadResponse

@@ -11,8 +11,8 @@ import (
 // response on QN 3. Responses of all kinds are sent in the order of their requests
 // (RFC 7306 section 5.2.2).
 type Extension struct {
-	// Request and Response are opcodes of no RFC, and of no other Extension of the stream. That is
-	// not checked: those of this package come first.
+	// Request and Response are opcodes that no RFC and no other Extension of the stream uses. This
+	// is not checked; the opcodes of this package take precedence.
 	Request, Response       Opcode
 	MaxRequest, MaxResponse int // octets; a longer message ends the stream
 
@@ -97,8 +97,8 @@ func (in *Inbound) Reply(p []byte) {
 	in.answer(p, fault)
 }
 
-// Fail ends the stream with f, as an error of the request: at once, in a call of Serve from the receiving
-// goroutine, and otherwise when earlier requests were answered.
+// Fail ends the stream with f, as an error of the request: at once, if Serve was called from the receiving
+// goroutine and has not returned, and otherwise when earlier requests were answered.
 func (in *Inbound) Fail(f *transport.Fault) { in.answer(nil, f) }
 
 func (in *Inbound) answer(p []byte, f *transport.Fault) {

@@ -72,7 +72,7 @@ func fuzzSegments(t *testing.T, input []byte, window uint8) {
 }
 
 // aim lets the fuzzer name the region without guessing: an STag field of zero in a
-// tagged header becomes that of the region, and so does the source of a Read or the
+// tagged header becomes the region's STag, and so does the source of a Read or the
 // target of an Atomic.
 func aim(segment []byte, st stag.STag) []byte {
 	put := func(at int) {

@@ -52,7 +52,7 @@ func (g *guarded) verify(msg []byte) error {
 	return nil
 }
 
-// wantUntouched checks that the peer has changed and learnt nothing.
+// wantUntouched checks that the peer has changed nothing and learnt nothing.
 func (g *guarded) wantUntouched(that string) {
 	g.Helper()
 	require.Equal(g, make([]byte, 64), g.mem, that)
@@ -73,7 +73,7 @@ func (g *guarded) at(off uint64) RemoteAddr { return RemoteAddr{g.region.STag(),
 // atom is an Atomic Request that adds 1 to the region.
 func (g *guarded) atom() []byte { return atomicRequestOf(1, add(g.at(0), 1)) }
 
-// intruders are segments in place of the first message.
+// intruders returns segments that come instead of the first message.
 func (g *guarded) intruders() map[string][]byte {
 	part := func(mo uint32, last bool, payload string) []byte {
 		return append(ddp.UntaggedHeader{Last: last, RsvdULP: OpSend.control(), MSN: 1, MO: mo}.Append(nil), payload...)
@@ -147,7 +147,7 @@ func TestCM_21_WrongFirstMessage(t *testing.T) {
 	}
 }
 
-// TestTerminateComesBeforeTheGate: no Terminate is answered by one, and it tells why the peer
+// TestTerminateComesBeforeTheGate: no Terminate is answered by another, and it says why the peer
 // has not gone on.
 func TestTerminateComesBeforeTheGate(t *testing.T) {
 	g := gated(t, nil)
@@ -187,7 +187,7 @@ func TestCM_23_ReceivesFollowTheFirstMessage(t *testing.T) {
 	g.wantFault("a second one is no other message", transport.DDPMSNRange, untagged(OpSend, QNSend, 1, pass))
 }
 
-// TestCM_22_WhatIsBehindTheFirstMessageWaitsForTheVerdict: also if it comes with it.
+// TestCM_22_WhatIsBehindTheFirstMessageWaitsForTheVerdict, even if both come together.
 func TestCM_22_WhatIsBehindTheFirstMessageWaitsForTheVerdict(t *testing.T) {
 	run := func(g *guarded, first string) *arrivals {
 		return &arrivals{
@@ -318,7 +318,7 @@ func TestCM_20_FirstGoesAheadOfEverything(t *testing.T) {
 	c.wantTerminate("a Terminate takes its place", bare(transport.MPANoRTR))
 }
 
-// TestCM_25_FirstAndGate: what one stream sends first opens the other, with all that is behind it.
+// TestCM_25_FirstAndGate: what one stream sends first opens the gate of the other, and all that follows passes.
 func TestCM_25_FirstAndGate(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.First = []byte(pass) })
 	g := gated(t, nil)

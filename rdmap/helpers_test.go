@@ -34,7 +34,7 @@ func (s *Stream) Outstanding() int {
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-// skipUnderRace skips tests of what the race detector changes.
+// skipUnderRace skips a test whose result the race detector changes.
 func skipUnderRace(t *testing.T) {
 	t.Helper()
 	if raceorder.Enabled {

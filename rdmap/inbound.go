@@ -91,14 +91,14 @@ func (q *requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	return q.s.failed(in)
 }
 
-// failed returns the fault of a request that its extension has failed already, in the call of Serve. Like one of a Read
-// Request it is reported at once: the first message in error is, and nothing that the peer has sent after it is placed or
-// delivered (RFC 5040 section 7.1, RFC 7306 section 8.1).
+// failed returns the fault of a request that its extension has already failed, in the call of Serve. Like the fault of a
+// Read Request it is reported at once: the first message in error must be reported, and nothing that the peer has sent
+// after it is placed or delivered (RFC 5040 section 7.1, RFC 7306 section 8.1).
 func (s *Stream) failed(in *Inbound) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if in.state != inboundAnswered || in.fault == nil {
-		return nil // it is being served, or was answered, and its buffer may be free
+		return nil // it is being served, or was answered and its buffer may be free
 	}
 	return in.fault
 }

@@ -58,7 +58,7 @@ func TestVERBS_15_63_RegisterAndBindAreInForceForTheNextRequest(t *testing.T) {
 	require.Equal(t, 1, c.s.Windows().Len())
 }
 
-// TestCloseWaitsForTheRequestThatEnables: also while that waits for its turn.
+// TestCloseWaitsForTheRequestThatEnables, even while it waits for its turn.
 func TestCloseWaitsForTheRequestThatEnables(t *testing.T) {
 	c := converse(t, nil)
 	b := c.fastRegion()
@@ -73,7 +73,7 @@ func TestCloseWaitsForTheRequestThatEnables(t *testing.T) {
 	require.NoError(t, b.Close(done(t)))
 }
 
-// TestRequestIsHeldBeforeItIsPosted, and Post takes that over.
+// TestRequestIsHeldBeforeItIsPosted, and Post takes over that hold.
 func TestRequestIsHeldBeforeItIsPosted(t *testing.T) {
 	for _, posted := range []bool{false, true} {
 		c := converse(t, nil)
@@ -177,7 +177,7 @@ func TestVERBS_20_SinkWithAWindowIsNotInvalidated(t *testing.T) {
 	c.wantDone("which the Read tells", "1 success", "2 bind or invalidate error")
 }
 
-// TestVERBS_31_WindowIsNoSourceOrSink: work requests name the region behind it.
+// TestVERBS_31_WindowIsNoSourceOrSink: work requests name the region it is bound to.
 func TestVERBS_31_WindowIsNoSourceOrSink(t *testing.T) {
 	for expectation, wrong := range map[string]func(w stag.Span) Request{
 		"a Send": func(w stag.Span) Request { return Request{ID: 2, Kind: KindSend, Spans: []stag.Span{w}} },
@@ -201,8 +201,8 @@ func TestVERBS_31_WindowIsNoSourceOrSink(t *testing.T) {
 	}
 }
 
-// TestVERBS_18_19_22_RemoteInvalidateOfAWindow: a window is one stream's alone and grants
-// a right, so the peer may always give it back. The region is not the peer's to take.
+// TestVERBS_18_19_22_RemoteInvalidateOfAWindow: a window belongs to one stream and grants
+// a right, so the peer may always invalidate it. The peer may not invalidate the region.
 func TestVERBS_18_19_22_RemoteInvalidateOfAWindow(t *testing.T) {
 	c := converse(t, nil)
 	on, _ := c.region(8, func(o *stag.Options) { o.Access = lendable; o.Scope.Stream = 0 })

@@ -62,8 +62,8 @@ func (s *Stream) oldestRead() (*Request, error) {
 }
 
 // continues checks that a segment with n octets is the next of the response to r. The STag and
-// the TO of an empty segment are ignored. RFC 5041 section 5.3 only recommends rising TOs: here they
-// are required, because a count of the octets then tells which ones have come.
+// the TO of an empty segment are ignored. RFC 5041 section 5.3 only recommends rising TOs. They are
+// required here, so that the number of octets determines which octets have arrived.
 func (r *Request) continues(h ddp.TaggedHeader, n uint64) error {
 	left := r.Len - r.got
 	switch {

@@ -17,7 +17,7 @@ import (
 // Two Streams that talk to each other, each with all its goroutines: posters, one
 // sender, one receiver, and an extension that answers from elsewhere.
 
-// A side is the smallest of queue pairs.
+// A side is a minimal queue pair.
 type side struct {
 	*testing.T
 	s    *Stream
@@ -243,7 +243,7 @@ func TestTwoStreamsAndAllTheirGoroutines(t *testing.T) {
 	require.Equal(t, int(out[OpSend].Messages+out[OpSendSolicited].Messages+out[OpImmediate].Messages), sides[0].received)
 }
 
-// A stream is terminated while everything is going on, and ends when the last segment has been processed.
+// A stream is terminated while everything is in progress, and ends when the last segment has been processed.
 func TestTerminateWhileSegmentsCome(t *testing.T) {
 	for range 50 {
 		e := newEcho()

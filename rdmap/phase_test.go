@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestPhaseNeverGoesBack holds the table of phase.
+// TestPhaseNeverGoesBack checks the table of phase.
 func TestPhaseNeverGoesBack(t *testing.T) {
 	refuse := func(c *conversation) { c.s.Refuse() }
 	shut := func(c *conversation) { c.s.Shut() }
@@ -151,7 +151,7 @@ func TestVERBS_47_LateSegmentIsRefusedOnce(t *testing.T) {
 	}
 }
 
-// TestShutBetweenTwoSegmentsOfABatch: what is behind is late, and what is ahead is not.
+// TestShutBetweenTwoSegmentsOfABatch: the segment after Shut is late, and the segments before it are not.
 func TestShutBetweenTwoSegmentsOfABatch(t *testing.T) {
 	c := converse(t, nil)
 	r, mem := c.region(8, nil)
@@ -162,7 +162,7 @@ func TestShutBetweenTwoSegmentsOfABatch(t *testing.T) {
 	require.Empty(t, batch.arrivals, "the third was presented, and not taken")
 }
 
-// A shutting is a batch before the last segment of which its stream is shut.
+// A shutting is a batch whose stream is shut before its last segment.
 type shutting struct {
 	arrivals
 	s *Stream

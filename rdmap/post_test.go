@@ -58,7 +58,7 @@ func TestPostRefusesWhatNoStreamCanDo(t *testing.T) {
 	c.wantIdle("nothing is queued")
 }
 
-// TestRequestsAreZeroedForTheirNextUse: whatever the poster has filled in, also for a Send, of which only some fields are
+// TestRequestsAreZeroedForTheirNextUse: whatever the poster has filled in, even for a Send, of which only some fields are
 // reset.
 func TestRequestsAreZeroedForTheirNextUse(t *testing.T) {
 	var first []string // that a Send may use

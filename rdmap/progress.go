@@ -1,17 +1,17 @@
 package rdmap
 
-// Progress tells how far the oldest request that was posted and is not complete has come. It changes
-// when that request completes, and when octets of it are sent or octets of its response arrive.
+// Progress is the progress of the oldest incomplete request. It changes when that request completes,
+// and when octets of it are sent or octets of its response arrive.
 type Progress struct {
-	request uint64 // its number
-	sent    bool   // all of it
-	batches uint64 // sent so far, for a request that is being sent
-	octets  uint64 // of Read Responses so far, for one that has been sent
+	request uint64 // the number of the request
+	sent    bool   // whether all of it was sent
+	batches uint64 // sent so far, while the request is being sent
+	octets  uint64 // of Read Responses so far, after the request was sent
 }
 
-// Progress returns false if all requests are complete. Octets are counted in batches: those that this
-// side sends when the LLP has accepted the whole batch, those that arrive in [Stream.BatchDone]. It may
-// be called at any time and from any goroutine.
+// Progress returns the progress, and false if all requests are complete. Octets are counted in batches:
+// octets of this side when the LLP has accepted the whole batch, octets of the peer in
+// [Stream.BatchDone]. It may be called at any time and from any goroutine.
 func (s *Stream) Progress() (p Progress, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

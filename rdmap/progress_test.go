@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wantProgress checks whether the oldest request has come further since before, and returns how far.
+// wantProgress checks whether the oldest request has advanced, and returns its progress.
 func (c *conversation) wantProgress(that string, changes, busy bool, before Progress) Progress {
 	c.Helper()
 	now, waits := c.s.Progress()

@@ -6,8 +6,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A readError is the error of a Read Request that was refused, or of the remaining part of one
-// that was answered partly. A Terminate includes request as the terminated RDMA header.
+// A readError is the error of a Read Request that was refused, or whose remaining part was
+// refused. A Terminate includes request as the terminated RDMA header.
 type readError struct {
 	request ReadRequest
 	cause   stag.Violation

@@ -16,8 +16,8 @@ func asking(msn ddp.MSN, sink *stag.Region, k int) []byte {
 	return readRequestOf(msn, ReadRequest{Sink: RemoteAddr{sink.STag(), 0x1000 + uint64(k)}, Size: 1, Src: target})
 }
 
-// The Reads that wait behind the first go out in one loop, which must leave to others what
-// is not its own.
+// The Reads that wait behind the first are sent in one loop, which must leave other work
+// alone.
 func TestRDMAP_23_26_104_ReadsGoOutTogether(t *testing.T) {
 	c := converse(t, func(o *Config) { o.ORD = 5 })
 	sink, _ := c.region(8, nil)
@@ -67,7 +67,7 @@ func (c *conversation) wantRequests(that string, want ...[]byte) {
 	c.llp.sent = nil
 }
 
-// Requests that came together are answered in one loop, which leaves to others what is
+// Requests that came together are answered in one loop, which leaves alone what is
 // long, empty or atomic.
 func TestRDMAP_27_34_35_39_ResponsesGoOutTogether(t *testing.T) {
 	c := converse(t, func(o *Config) { o.IRD = 8 })
@@ -121,7 +121,7 @@ func TestRDMAP_70_93_ResponseAfterOthersThatCannotBeSent(t *testing.T) {
 	c.wantTerminate("and the Terminate names the other", want)
 }
 
-// Where our own requests wait, too, the responses do not go out together: both have their turns.
+// If our own requests wait, too, the responses are not sent together: both have their turns.
 func TestResponsesLeaveRoomForRequests(t *testing.T) {
 	c := converse(t, nil)
 	r, _ := c.region(1000, nil)
@@ -137,8 +137,8 @@ func TestResponsesLeaveRoomForRequests(t *testing.T) {
 	require.Equal(t, []Opcode{OpReadResponse, OpWrite, OpReadResponse, OpWrite, OpReadResponse, OpWrite, OpReadResponse}, turns)
 }
 
-// TestVERBS_65_LocalFenceInARun: what has it waits until all before it have completed,
-// however many go together.
+// TestVERBS_65_LocalFenceInARun: a request with the fence waits until all before it have
+// completed, however many are sent together.
 func TestVERBS_65_LocalFenceInARun(t *testing.T) {
 	for what, fence := range map[string]Flags{"local": LocalFence, "read": ReadFence, "both": LocalFence | ReadFence} {
 		c := converse(t, func(o *Config) { o.ORD = 8 })
@@ -178,7 +178,7 @@ func TestVERBS_65_LocalFenceInARun(t *testing.T) {
 	c.wantSegment("and goes", tagged(OpWrite, true, target, "x"))
 }
 
-// TestRDMAP_125_SourceOfAResponseIsPinnedUntilTheFlush: in a run and by itself. What the
+// TestRDMAP_125_SourceOfAResponseIsPinnedUntilTheFlush, in a run and by itself. What the
 // batch refers to cannot be revoked under it.
 func TestRDMAP_125_SourceOfAResponseIsPinnedUntilTheFlush(t *testing.T) {
 	for what, n := range map[string]uint32{"short, in a run": 8, "long, by itself": 4000} {
@@ -195,8 +195,8 @@ func TestRDMAP_125_SourceOfAResponseIsPinnedUntilTheFlush(t *testing.T) {
 	}
 }
 
-// TestRDMAP_29_ResponseIsStagedExactlyUnderADigest: in a run and by itself. Others may
-// change the source at any time, and the digest must be that of what is sent.
+// TestRDMAP_29_ResponseIsStagedExactlyUnderADigest, in a run and by itself. Others may
+// change the source at any time, and the digest must match what is sent.
 func TestRDMAP_29_ResponseIsStagedExactlyUnderADigest(t *testing.T) {
 	for _, digest := range []bool{true, false} {
 		for _, n := range []uint32{8, 4000} {
@@ -214,7 +214,7 @@ func TestRDMAP_29_ResponseIsStagedExactlyUnderADigest(t *testing.T) {
 	}
 }
 
-// TestReportOfARequestHasTheLengthOfItsSegment: of the last one, if there were several.
+// TestReportOfARequestHasTheLengthOfItsSegment, of the last one if there are several.
 func TestReportOfARequestHasTheLengthOfItsSegment(t *testing.T) {
 	in := &Inbound{n: 50}
 	in.head.MO = 30

@@ -101,7 +101,7 @@ type Request struct {
 	quiet bool // it is the RTR, which causes no completion
 
 	Class     uint8     // for the use of Config.Admit
-	InRun     bool      // for Admit: it was asked for the Read in front of this one just before
+	InRun     bool      // for Admit: the previous call was for the Read before this one
 	Answered  bool      // for Complete, of a Read after Go: BatchDone completes it
 	admission Admission // of a Read: the last answer of Config.Admit
 
@@ -256,8 +256,8 @@ func (r *Request) hold(h *holdCache) {
 	r.held = true
 }
 
-// Hold is for a Request that is posted later, as a copy: it keeps the regions from being closed, as [Stream.Post]
-// does, which takes that over. Release ends it for one that is not posted.
+// Hold is for a Request that is posted later, as a copy: it keeps the regions from being closed, as [Stream.Post] does.
+// Post takes the holds over. If the Request is not posted, Release releases them.
 func (r *Request) Hold() {
 	var h holdCache
 	r.hold(&h)
@@ -286,8 +286,8 @@ func (r *Request) release(h *holdCache) {
 	r.held = false
 }
 
-// pending returns what r holds of the STag that it is to enable or to invalidate, or nil. It does
-// not access fields that a Send does not use.
+// pending returns the Region that r holds for the STag that it will enable or invalidate, or nil. It
+// does not access fields that a Send does not use.
 func (r *Request) pending() *stag.Region {
 	if !r.Kind.local() || r.Enable == nil {
 		return nil

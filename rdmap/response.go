@@ -63,7 +63,7 @@ func (s *Stream) emitResponse(llp transport.LLP) (done bool, err error) {
 	return done, err
 }
 
-// spansOf appends the n octets at off to dst: three spans at most, for an int may have 32 bits.
+// spansOf appends the n octets at off to dst: at most three spans, because an int may have 32 bits.
 func spansOf(dst []stag.Span, r *stag.Region, off uint64, n uint32) []stag.Span {
 	for n > 0 {
 		k := min(n, math.MaxInt32)

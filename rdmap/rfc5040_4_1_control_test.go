@@ -13,7 +13,7 @@ import (
 var target = RemoteAddr{STag: 0x11223344, TO: 0x1000}
 
 // oneOfEach is a stream that has one message of every kind to send, in the order of
-// their opcodes but for the Terminate.
+// their opcodes except the Terminate.
 func oneOfEach(t *testing.T) *conversation {
 	c := converse(t, nil)
 	source, _ := c.region(8, nil)

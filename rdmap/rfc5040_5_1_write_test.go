@@ -215,7 +215,7 @@ func TestFillTellsOfMoreWhereThereIsMore(t *testing.T) {
 	c.wantDone("and the second", "2 success")
 }
 
-// Writes that wait behind one another go out in one loop, with the Sends among them.
+// Writes that wait behind one another are sent in one loop, with the Sends among them.
 func TestRDMAP_15_17_18_WritesGoOutTogether(t *testing.T) {
 	c := converse(t, nil)
 	r, mem := c.region(8, nil)

@@ -170,7 +170,7 @@ func TestOnlyAResponseIsBlamedOnARead(t *testing.T) {
 	c.wantDone("nothing is known about the response", "1 flushed")
 }
 
-// TestResponseThatTheBufferOfItsSinkRefuses: the failure is one of this side.
+// TestResponseThatTheBufferOfItsSinkRefuses: the failure is this side's.
 func TestResponseThatTheBufferOfItsSinkRefuses(t *testing.T) {
 	c := converse(t, nil)
 	sink, err := c.table.RegisterBuffer(fullDisk{}, stag.Options{Access: stag.LocalWrite, BaseTO: 0x1000, Scope: alice})

@@ -133,7 +133,7 @@ func TestRDMAP_40_ResponseThatMatchesNoReadFailsTheOldestOne(t *testing.T) {
 	c.wantDone("the atomic operation is not to blame", "1 flushed")
 }
 
-// TestRDMAP_78_NothingIsDeliveredBehindATerminate: what came before its turn, and belongs behind the Terminate, is dropped.
+// TestRDMAP_78_NothingIsDeliveredBehindATerminate: what came before its turn, and belongs after the Terminate, is dropped.
 func TestRDMAP_78_NothingIsDeliveredBehindATerminate(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.Window = 8 })
 	c.receive(8)

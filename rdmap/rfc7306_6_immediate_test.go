@@ -48,7 +48,7 @@ func TestEXT_11_16_21_ImmediateDataGoesIntoTheCompletion(t *testing.T) {
 	}
 }
 
-// TestImmediateDataThatComeEarlyAreKept: however many more come before their turn is there.
+// TestImmediateDataThatComeEarlyAreKept: however many more come before their turn.
 func TestImmediateDataThatComeEarlyAreKept(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.Window = 16 })
 	var want []Received

@@ -11,8 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// The Sends that wait behind the first go out in one loop, which must leave to others
-// what is not its own.
+// The Sends that wait behind the first are sent in one loop, which must leave other
+// work alone.
 func TestRDMAP_8_17_43_SendsGoOutTogether(t *testing.T) {
 	c := converse(t, nil)
 	r, mem := c.region(8, nil)
@@ -55,7 +55,7 @@ func TestRDMAP_82_SendAfterOthersThatCannotBeSent(t *testing.T) {
 	c.wantDone("what came before it is out", "1 success", "2 success", "3 success")
 }
 
-// What comes up while Sends go out together does not wait for the last of them.
+// What becomes due while Sends are sent together does not wait for the last of them.
 func TestRDMAP_85_111_SendsThatGoOutTogetherGiveWay(t *testing.T) {
 	start := func(then func(c *conversation)) *conversation {
 		c := converse(t, nil)

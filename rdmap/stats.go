@@ -8,10 +8,10 @@ type Traffic struct {
 	Octets   uint64 `json:"octets"`
 }
 
-// Stats counts the messages of a stream, by [Opcode]. A message of this side is counted when
-// all of it is in a batch, its octets as they are put there; and a message of the peer when it is
-// delivered. The octets of RDMA Writes and Read Responses are counted as their segments arrive. Segments that were processed since
-// the last [Stream.BatchDone] may be missing.
+// Stats counts the messages of a stream, by [Opcode]. A message of this side is counted when all
+// of it is in a batch, and its octets as they are added to the batch. A message of the peer is counted
+// when it is delivered; the octets of RDMA Writes and Read Responses are counted as their segments arrive.
+// Segments that were processed since the last [Stream.BatchDone] may be missing.
 type Stats struct{ Out, In [numOpcodes]Traffic }
 
 type traffic struct{ messages, octets atomic.Uint64 }

@@ -24,8 +24,8 @@ type Stream struct {
 	fill   filler // used by the sending goroutine
 	stats  stats
 	tally  tally // used by the receiving goroutine
-	// Used by the receiving goroutine: a request was answered since the last BatchDone, a message was
-	// delivered since Publish was called.
+	// Used by the receiving goroutine: a request was answered since the last BatchDone; a message was
+	// delivered since the last call of Publish.
 	answers, delivered bool
 
 	windows stag.Windows // the windows that are bound to this stream
@@ -40,7 +40,7 @@ type Stream struct {
 	orq        fifo[*Request] // requests that await their response, the oldest first
 	replies    int            // how many requests in orq await a response on QN 3
 	irq        fifo[*Inbound] // requests of the peer that await their response
-	called     int            // how many requests in irq need no call of Serve any more
+	called     int            // how many requests in irq no longer need a call of Serve
 	calling    bool           // a goroutine is calling Serve
 	spare      fifo[*Inbound] // free buffers of QN 1, in the order of their use
 	end        end
@@ -85,13 +85,13 @@ func (q *sinks) init(s *Stream) {
 	q.response.s = s
 }
 
-// postFirst posts the RTR, or in its place a message of the owner's.
+// postFirst posts the RTR, or instead of it a message of the owner.
 func (s *Stream) postFirst(m transport.RTR, message []byte) {
 	r := s.sq.tail()
 	switch {
 	case len(message) > 0:
 		r.Kind, r.Inlined, r.Inline = KindSend, true, append(r.Inline, message...)
-		_ = r.prepare() // there is nothing to be wrong
+		_ = r.prepare() // cannot fail
 	case m == transport.RTRSend:
 		r.Kind = KindSend
 	case m == transport.RTRRead:

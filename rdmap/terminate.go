@@ -127,10 +127,10 @@ func parseControl(b []byte) (transport.Code, uint8) {
 	return code, 0
 }
 
-// assignedFor returns the assigned code for one that no RFC has, if drivers of network cards are
-// known to send c in its place. Those of Chelsio (cxgb3, cxgb4, iw_cxgbe) give the errors of MPA
-// the type 3. That of Intel's newer cards (irdma) reports an STag whose index or key is wrong as an
-// error of type 2, of which RFC 5040 has none with this code.
+// assignedFor returns the assigned code instead of which drivers of network cards are known to send c,
+// a code that no RFC defines. The drivers of Chelsio (cxgb3, cxgb4, iw_cxgbe) give the errors of MPA
+// the type 3. The driver of Intel's newer cards (irdma) reports an STag whose index or key is wrong as
+// an error of type 2, for which RFC 5040 does not define this code. Any other c is returned unchanged.
 func assignedFor(c transport.Code) transport.Code {
 	if c == transport.MakeCode(transport.LayerRDMAP, 2, transport.RDMAPInvalidSTag.Code()) {
 		return transport.RDMAPInvalidSTag
@@ -154,6 +154,6 @@ func siwPresent(b uint8) (present uint8) {
 	return present
 }
 
-// assigned reports whether c is in the registries of RFC 6580 section 3, which leave the code of a local catastrophic
-// error of RDMAP open.
+// assigned reports whether c is in the registries of RFC 6580 section 3, which allow any code for a local catastrophic
+// error of RDMAP.
 func assigned(c transport.Code) bool { return uint16(c)>>8 == 0 || c.Assigned() }

@@ -16,7 +16,7 @@ const (
 	MWBind                          // memory windows may be bound
 )
 
-// Remote is every right of a peer.
+// Remote contains every right of a peer.
 const Remote = RemoteWrite | RemoteRead | RemoteAtomic
 
 const allAccess = LocalWrite | Remote | MWBind
@@ -43,7 +43,7 @@ func (a Access) String() string {
 // allows reports whether every right of want is granted.
 func (a Access) allows(want Access) bool { return a&want == want }
 
-// unsound says why a is not sound.
+// unsound returns why a is not sound.
 func (a Access) unsound() error {
 	if unknown := a &^ allAccess; unknown != 0 {
 		return fmt.Errorf("%w: unknown right %#x", errRights, uint32(unknown))
@@ -51,8 +51,8 @@ func (a Access) unsound() error {
 	return fmt.Errorf("%w: %v needs LocalWrite", errRights, a&(RemoteWrite|RemoteAtomic))
 }
 
-// sound reports whether a region may have these rights: known ones only, and no
-// writing by the peer where writing is not allowed at all.
+// sound reports whether a region may have these rights: all are known, and the peer may
+// write only if LocalWrite is set.
 func (a Access) sound() bool {
 	if a&^allAccess != 0 {
 		return false

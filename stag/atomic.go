@@ -9,12 +9,12 @@ import (
 	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
-// AtomicLen is how many octets an atomic operation works on.
+// AtomicLen is the number of octets that an atomic operation accesses.
 const AtomicLen = 8
 
 // Aligned reports whether the octet at off, which is within the region, may be the
-// first of an atomic operation (RFC 7306 section 5.1). What counts is where the octet
-// is and not its tagged offset: its address in memory, its position in a [Buffer].
+// first of an atomic operation (RFC 7306 section 5.1). What counts is not its tagged
+// offset but its address in memory, or its position in a [Buffer].
 func (r *Region) Aligned(off uint64) bool {
 	if part, ok := r.buf.(section); ok {
 		off += uint64(part.off)
@@ -25,8 +25,8 @@ func (r *Region) Aligned(off uint64) bool {
 	return uintptr(unsafe.Pointer(&r.mem[off]))%AtomicLen == 0
 }
 
-// StoresAtomically reports whether eight octets that are Aligned are stored at once, for readers
-// beside the table as well: they are memory, or in an [AtomicBuffer] that says so.
+// StoresAtomically reports whether eight octets that are Aligned are stored at once, even for readers
+// that bypass the table: they are memory, or in an [AtomicBuffer] that says so.
 func (r *Region) StoresAtomically() bool {
 	buf := r.buf
 	if part, ok := buf.(section); ok {
@@ -44,11 +44,11 @@ func (r *Region) StoresAtomically() bool {
 // whichever regions of the table name them.
 //
 // The value has the byte order of the host (RFC 7306 section 5.1). In memory it is
-// changed by sync/atomic: code of this process that uses sync/atomic on it takes part.
-// The Updates of all Buffers of the table take turns, because two of them may be the
-// same file; reads and writes beside the table may come in between. change may be called several times; where it returns v nothing is
-// written. The error is [ErrBounds], with nothing changed, or that of the Buffer or of Options.Dirty,
-// after which the octets are indeterminate.
+// changed by sync/atomic, so code of this process that uses sync/atomic on it is synchronised.
+// The Updates of all Buffers of the table are executed one at a time, because two Buffers may be
+// the same file; reads and writes that bypass the table may come in between. change may be
+// called several times; if it returns v nothing is written. The error is [ErrBounds], with nothing
+// changed, or that of the Buffer or of Options.Dirty, after which the octets are indeterminate.
 func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v uint64, err error) {
 	if !r.contains(off, AtomicLen) {
 		return 0, ErrBounds
@@ -64,9 +64,9 @@ func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v u
 	return v, err
 }
 
-// Store makes v the 64-bit value at off, in the byte order of the host, as one step that takes
-// turns with Updates. The caller has a pin, and off is Aligned. Unlike an Update it always
-// writes: octets that a medium has lost may look as they should. The error is that of Update.
+// Store makes v the 64-bit value at off, in the byte order of the host, as one step that is
+// never concurrent with an Update. The caller has a pin, and off is Aligned. Unlike Update it always
+// writes: octets that a medium has lost may look unchanged. The error is like that of Update.
 func (t *Table) Store(r *Region, off, v uint64) error {
 	if !r.contains(off, AtomicLen) {
 		return ErrBounds
@@ -87,7 +87,7 @@ func storeMemory(p *uint64, v uint64) {
 	atomic.StoreUint64(p, v)
 }
 
-// updateMemory is Update of memory. Reads and Writes of peers may touch the same octets.
+// updateMemory implements Update for memory. Reads and Writes of peers may access the same octets.
 func updateMemory(p *uint64, change func(v uint64) uint64) (v uint64, changed bool) {
 	raceorder.Lock()
 	defer raceorder.Unlock()
@@ -103,10 +103,10 @@ func updateMemory(p *uint64, change func(v uint64) uint64) (v uint64, changed bo
 	}
 }
 
-// An updates lets the Updates of Buffers take turns.
+// An updates serialises the Updates of Buffers.
 type updates struct {
 	mu     lockorder.Mutex[lockorder.Updates]
-	octets [AtomicLen]byte // of the one whose turn it is
+	octets [AtomicLen]byte // of the Update that holds mu
 }
 
 func (t *Table) updateBuffer(r *Region, off uint64, change func(v uint64) uint64) (v uint64, err error) {
@@ -124,8 +124,8 @@ func (t *Table) updateBuffer(r *Region, off uint64, change func(v uint64) uint64
 	return v, t.putBuffer(r, off, fresh)
 }
 
-// putBuffer writes v by WriteAt, which is what an [AtomicBuffer] says to be atomic, also of a [MemoryBuffer]. Preconditions:
-// t.buffers.mu is held.
+// putBuffer writes v by WriteAt, even to a [MemoryBuffer], because WriteAt is what an [AtomicBuffer] declares atomic.
+// Preconditions: t.buffers.mu is held.
 func (t *Table) putBuffer(r *Region, off, v uint64) error {
 	octets := t.buffers.octets[:]
 	binary.NativeEndian.PutUint64(octets, v)

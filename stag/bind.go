@@ -6,15 +6,15 @@ import (
 )
 
 // Bind puts a binding that [Window.Prepare] made into force: from now on w names the
-// octets of the region on from off, for the stream user alone and until it is
-// invalidated. in are the windows of that stream.
+// octets of the region on from off, only for the stream user, and until it is
+// invalidated. in holds the windows of that stream.
 //
-// Window, region and stream must be of one PD, the region VALID, with MWBind and the
-// stream's to use, the window INVALID; the octets must be within the region. A window
-// grants a peer at least one right, and nothing but rights of a peer; to grant
+// Window, region and stream must belong to one PD. The region must be VALID, have MWBind,
+// and admit the stream; the window must be INVALID; the octets must be within the region. A
+// window grants a peer at least one right, and only Remote rights. To grant
 // RemoteWrite or RemoteAtomic the region needs LocalWrite, but it need not grant the peer
-// anything itself (section 7.10.6.1 of draft-hilland-rddp-verbs). The base of the region
-// may be anything, which that draft does not allow.
+// anything itself (section 7.10.6.1 of draft-hilland-rddp-verbs). Unlike in that draft, the
+// base of the region may be any TO.
 //
 // The region cannot be invalidated or closed while windows are bound to it.
 func (t *Table) Bind(user Scope, in *Windows, w, on *Region, off uint64) error {
@@ -58,7 +58,7 @@ func (r *Region) mayBind(user Scope, w *Region, off uint64) error {
 	return nil
 }
 
-// cover makes w stand for its part of the region. Nothing else has seen w yet.
+// cover makes the window r refer to its part of on. No other goroutine can access r yet.
 func (r *Region) cover(on *Region, off uint64) {
 	if on.buf == nil {
 		r.mem = on.mem[off : off+r.size : off+r.size]
@@ -82,7 +82,7 @@ func (r *Region) cover(on *Region, off uint64) {
 	}
 }
 
-// lend counts a window that is bound to the region, or reports false if it is INVALID.
+// lend counts a window that is being bound to the region, or reports false if the region is INVALID.
 func (r *Region) lend() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,8 +93,8 @@ func (r *Region) lend() bool {
 	return true
 }
 
-// unbind gives an invalidated window back to its PD, and its octets to the region. No
-// placement is in flight any more. For other regions, and once more, it does nothing.
+// unbind returns an invalidated window to its PD, and its octets to the region. No placement
+// is in flight any more. For other regions, or a second time, it does nothing.
 func (r *Region) unbind() {
 	r.mu.Lock()
 	on, in := r.on, r.in
@@ -112,8 +112,8 @@ func (r *Region) unbind() {
 	on.windows--
 }
 
-// A section is the part of a Buffer that a window covers, from off on. Its size is never
-// asked for.
+// A section is the part of a Buffer that a window covers, from off on. Its Size is never
+// called.
 type section struct {
 	Buffer
 	off int64

@@ -11,12 +11,12 @@ import (
 	"github.com/goiwarp/iwarp/internal/blockcopy"
 )
 
-// A PanicError is what a method of a [Buffer] or [Flusher] that panicked has done instead of its work.
-// It ends the stream whose operation met it, or makes its Commit fail, and nothing else.
+// A PanicError reports that a method of a [Buffer] or [Flusher] panicked. It only ends the stream
+// whose operation called the method, or makes its Commit fail.
 type PanicError struct {
 	Method string // "ReadAt", "WriteAt", "Acquire", "Release" or "Sync"; "Flush", "Touched" or "Failed" of a Flusher, "Integrity" of the check of octets
 	Value  any    // what the method panicked with
-	Stack  []byte // of the goroutine, as runtime/debug.Stack has it
+	Stack  []byte // of the goroutine, in the format of runtime/debug.Stack
 }
 
 func (e *PanicError) Error() string {
@@ -50,7 +50,7 @@ func (r *Region) write(p []byte, off uint64) error {
 	return r.writeAt(p, off)
 }
 
-// writeAt is WriteAt of the Buffer, for all of p.
+// writeAt calls WriteAt of the Buffer, which must write all of p.
 func (r *Region) writeAt(p []byte, off uint64) error {
 	n, err := r.writeBuffer(p, off)
 	if n != len(p) && err == nil {
@@ -59,8 +59,8 @@ func (r *Region) writeAt(p []byte, off uint64) error {
 	return err
 }
 
-// acquire is Acquire of a [MemoryBuffer], which release follows. nil without an error: the Buffer is none, or wants to be called
-// otherwise.
+// acquire calls Acquire of a [MemoryBuffer]; release must follow. It returns nil without an error if the Buffer is not a
+// MemoryBuffer, or requests ReadAt or WriteAt instead.
 //
 //go:noinline
 func (r *Region) acquire(off uint64, n int, write bool) (mem []byte, err error) {
@@ -84,7 +84,7 @@ func (r *Region) release(off uint64, n int, write bool) (err error) {
 	return nil
 }
 
-// writeBuffer is WriteAt of the Buffer.
+// writeBuffer calls WriteAt of the Buffer.
 //
 //go:noinline
 func (r *Region) writeBuffer(p []byte, off uint64) (n int, err error) {
@@ -92,7 +92,7 @@ func (r *Region) writeBuffer(p []byte, off uint64) (n int, err error) {
 	return r.buf.WriteAt(p, int64(off))
 }
 
-// readBuffer is ReadAt of the Buffer.
+// readBuffer calls ReadAt of the Buffer.
 //
 //go:noinline
 func (r *Region) readBuffer(p []byte, off uint64) (n int, err error) {
@@ -100,7 +100,7 @@ func (r *Region) readBuffer(p []byte, off uint64) (n int, err error) {
 	return r.buf.ReadAt(p, int64(off))
 }
 
-// tellDirty is Options.Dirty, which is Touched of a [Flusher].
+// tellDirty calls Options.Dirty, which is Touched of a [Flusher].
 //
 //go:noinline
 func (r *Region) tellDirty(off uint64, n int) (err error) {
@@ -109,7 +109,7 @@ func (r *Region) tellDirty(off uint64, n int) (err error) {
 	return nil
 }
 
-// tellFailed is Options.Failed, which is Failed of a [Flusher].
+// tellFailed calls Options.Failed, which is Failed of a [Flusher].
 //
 //go:noinline
 func (r *Region) tellFailed(off uint64, n int, cause error) (err error) {
@@ -124,8 +124,8 @@ func caught(method string, err *error) {
 	}
 }
 
-// callers are the functions that call methods of a [Buffer], or of a [Flusher] and what belongs to
-// one.
+// callers are the functions that call methods of a [Buffer], or of a [Flusher] and of what belongs
+// to it.
 var callers = [...]string{
 	"stag.(*Region).writeBuffer", "stag.(*Region).readBuffer", "stag.(*Region).acquire", "stag.(*Region).release",
 	"stag.(*Region).tellDirty", "stag.(*Region).tellFailed",
@@ -134,8 +134,8 @@ var callers = [...]string{
 
 // InBuffer reports whether the calling goroutine is inside a method of a [Buffer] that a
 // Region has called, or of a [Flusher] that makes a region durable. There it must not wait until
-// no placement is in flight: it would wait for itself. InBuffer walks the stack, so it is for calls that are rare; nothing that the
-// data path would have to note for it.
+// no placement is in flight: it would wait for itself. InBuffer walks the stack, so it is only for rare
+// calls; in return the data path need not record anything.
 func InBuffer() bool {
 	pcs := make([]uintptr, 64)
 	for skip := 2; ; skip += len(pcs) {

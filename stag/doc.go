@@ -1,11 +1,11 @@
 // Package stag implements steering tags (STags), by which a peer names memory of this side, and
-// the regions and access rights behind them. One check, [Table.Pin], is made for every remote
+// the regions and access rights behind them. A single check, [Table.Pin], guards every remote
 // access (RFC 5040 section 8.1.1, RFC 5042 section 6).
 //
 //   - A [Region] is a run of octets, in memory or in a [Buffer] such as a file. It has a base
-//     tagged offset (TO), rights, and a [Scope], which says whose accesses it takes.
-//   - A [FastRegion] is a region that is given octets again and again, and a [Window] grants
-//     access to a part of a region.
+//     tagged offset (TO), rights, and a [Scope], which says who may access it.
+//   - A [FastRegion] is an STag under which octets can be registered repeatedly, and a [Window]
+//     grants access to a part of a region.
 //   - A [Table] finds regions by [STag]. [Table.Pin] checks an access, and holds the region for
 //     the moment of one placement. A pin is never held while its holder waits for a peer, so
 //     that Invalidate is quick.
@@ -19,8 +19,8 @@
 //
 // # Use
 //
-// A program that uses package iwarp needs of this package only the rights ([LocalWrite],
-// [RemoteRead] and so on) and the type [STag]. A program that implements another protocol on
+// A program that uses package iwarp needs only the rights ([LocalWrite], [RemoteRead] and so
+// on) and the type [STag] of this package. A program that implements another protocol on
 // package ddp makes the check itself (see the Example):
 //
 //	region, err := table.Register(memory, stag.Options{Access: stag.RemoteRead, Scope: scope})

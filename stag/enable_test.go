@@ -170,7 +170,7 @@ func TestPrepareNeedsRandomness(t *testing.T) {
 	require.ErrorContains(t, err, "no buffer")
 }
 
-// Each key comes from the older half, each of which is as likely.
+// Each key comes from the older half, and all keys of that half are equally likely.
 func TestVERBS_1_4_KeysOfEnables(t *testing.T) {
 	var k keys
 	k.start(0x7f)
@@ -283,8 +283,8 @@ func TestVERBS_21_24_CloseOfABlank(t *testing.T) {
 	})
 }
 
-// TestVERBS_21_NothingIsRegisteredDuringAClose: while Close waits, what was prepared before may take the place of what
-// is live, and goes with it. Nothing does so when Close has ended.
+// TestVERBS_21_NothingIsRegisteredDuringAClose: while Close waits, a registration prepared before may replace the live
+// one, and is closed with it. None does so when Close has ended.
 func TestVERBS_21_NothingIsRegisteredDuringAClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
@@ -341,7 +341,7 @@ func TestNoWindowIsBoundDuringItsClose(t *testing.T) {
 }
 
 // TestVERBS_21_PeersLoseAccessBeforeCloseWaits: Close waits for the work requests that are to enable or invalidate the
-// STag. From the beginning peers have no access: not to what is live, nor to what those requests enable.
+// STag. From the beginning peers have no access to the live region or to what those requests enable.
 func TestVERBS_21_PeersLoseAccessBeforeCloseWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
@@ -494,7 +494,7 @@ func TestVERBS_23_TwoClosesOfARegistrationThatABindOvertakes(t *testing.T) {
 	})
 }
 
-// TestVERBS_23_CloseThatIsOvertakenByAnother that has failed, and by one that has begun since, waits for what was posted between them.
+// TestVERBS_23_CloseThatIsOvertakenByAnother that has failed, and by one that has begun since, waits for work posted in between.
 func TestVERBS_23_CloseThatIsOvertakenByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)

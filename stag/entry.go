@@ -9,30 +9,29 @@ import (
 	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
-// An entry is an index of the table that its owner keeps while what it names comes
-// and goes. Each enable is a [Region] of its own, with a new key; it takes the place
-// of the one before in the table. Regions never change, so an old one, and its STag, stay
-// INVALID for ever, and looking up and pinning know nothing of
-// entries.
+// An entry is an index of the table that its owner keeps while the Regions that it names
+// change. Each enable creates a new [Region] with a new key, which replaces the previous
+// one in the table. Regions never change, so an old Region, and its STag, stay INVALID for
+// ever, and look-ups and pins need not know about entries.
 //
 // A Region is prepared when its work request is posted, so that its STag is known, and
-// enabled when the turn of that request comes.
+// enabled when that request is executed.
 type entry struct {
 	table  *Table
 	scope  Scope  // a bound window has a narrower one
-	most   Access // that may be granted
+	most   Access // the rights that may be granted
 	maxLen uint64
 	window bool
 
-	// pending is held by the work requests that are still to enable or invalidate the entry:
-	// it stands for no octets.
+	// pending is held by the work requests that have yet to enable or invalidate the entry.
+	// It has no octets.
 	pending Region
 
 	mu       lockorder.Mutex[lockorder.Entry]
 	live     *Region // the one in the table, VALID or INVALID
 	keys     keys
-	prepared uint64 // so many
-	revoked  uint64 // those up to this one can no longer be enabled
+	prepared uint64 // number of Regions prepared so far
+	revoked  uint64 // Regions prepared up to this number can no longer be enabled
 }
 
 var (
@@ -58,15 +57,15 @@ func (e *entry) start() error {
 	return nil
 }
 
-// Live returns what the entry has in the table: the Region that was enabled last,
-// VALID or INVALID, or an INVALID one without octets if none was.
+// Live returns the Region that the entry has in the table: the one that was enabled last,
+// VALID or INVALID, or, if none was enabled, an INVALID one without octets.
 func (e *entry) Live() *Region {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.live
 }
 
-// prepare names a Region that is to be enabled. key is nil if any will do.
+// prepare gives a Region that is to be enabled its STag. key is nil if any key will do.
 func (e *entry) prepare(r *Region, key *uint8) (*Region, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -84,7 +83,7 @@ func (e *entry) prepare(r *Region, key *uint8) (*Region, error) {
 	return r, nil
 }
 
-// key is the chosen one, or one that is hard to predict. Preconditions: e.mu is held.
+// key returns the chosen key, or a key that is hard to predict. Preconditions: e.mu is held.
 func (e *entry) key(chosen *uint8) (uint8, error) {
 	if chosen != nil {
 		e.keys.choose(*chosen)
@@ -97,7 +96,7 @@ func (e *entry) key(chosen *uint8) (uint8, error) {
 	return e.keys.draw(random), nil
 }
 
-// admit checks whether r may take the place of what is live. Preconditions: e.mu is
+// admit checks whether r may replace the live Region. Preconditions: e.mu is
 // held.
 func (e *entry) admit(user Scope, r *Region) error {
 	switch {
@@ -120,9 +119,9 @@ func (e *entry) admit(user Scope, r *Region) error {
 	return nil
 }
 
-// enable makes r what the entry names: VALID, or CLOSING if the entry is being closed.
-// Preconditions: e.mu is held, and admit has agreed. It does so before the table has r: an
-// InvalidateSTag, which does not lock e.mu, would else find r INVALID, and r would be VALID after it.
+// enable makes r the live Region: VALID, or CLOSING if the entry is being closed.
+// Preconditions: e.mu is held, and admit has agreed. It changes the state before the table has r:
+// otherwise InvalidateSTag, which does not lock e.mu, could find r INVALID, and r would become VALID after it.
 func (e *entry) enable(r *Region) {
 	r.state.Or(e.live.state.Load() & closing)
 	r.state.And(^invalid)
@@ -130,8 +129,8 @@ func (e *entry) enable(r *Region) {
 	e.live = r
 }
 
-// Pending returns what a work request holds that is still to enable or to invalidate the STag
-// of r: of a region whose STag is enabled again and again the entry of the table, else r.
+// Pending returns what a work request must hold until it has enabled or invalidated the STag
+// of r: the entry of the table, if the STag of r can be enabled repeatedly, otherwise r.
 func (r *Region) Pending() *Region {
 	if r.entry == nil {
 		return r
@@ -139,8 +138,8 @@ func (r *Region) Pending() *Region {
 	return &r.entry.pending
 }
 
-// Invalidate revokes every access, as [Table.Invalidate] does, and makes sure that
-// nothing prepared up to now can be enabled.
+// Invalidate revokes every access, as [Table.Invalidate] does, and ensures that no Region
+// prepared up to now can be enabled.
 func (e *entry) Invalidate(ctx context.Context) error {
 	live, err := e.revoke()
 	if err != nil {
@@ -149,9 +148,9 @@ func (e *entry) Invalidate(ctx context.Context) error {
 	return e.table.Invalidate(ctx, live)
 }
 
-// Close gives the index back, as [Table.Close] does, after the work requests that were to
-// enable or to invalidate the entry. From the beginning peers have no access to what is
-// enabled, and nothing can be prepared any more, unless Close fails with [ErrBound]. Octets of
+// Close releases the index, as [Table.Close] does, after the work requests that were to
+// enable or invalidate the entry. From the start of Close peers have no access to the live
+// Region, and nothing can be prepared any more, unless Close fails with [ErrBound]. Octets of
 // earlier Regions are free when the work requests that name them have completed.
 func (e *entry) Close(ctx context.Context) error {
 	if !e.beginClose() {
@@ -171,7 +170,7 @@ func (e *entry) Close(ctx context.Context) error {
 	}
 }
 
-// beginClose is [Region.beginClose] for what is live, and what is enabled later.
+// beginClose is [Region.beginClose] for the live Region, and for any that is enabled later.
 func (e *entry) beginClose() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -182,9 +181,9 @@ func (e *entry) beginClose() bool {
 	return true
 }
 
-// endClose is [Region.endClose] for what is live, once no work request is to enable or to invalidate the entry. Then
-// nothing prepared up to now can be enabled. It returns what work requests still name, if they do.
-// If it fails it has taken beginClose back.
+// endClose is [Region.endClose] for the live Region, once no work request is left to enable or invalidate the entry.
+// After that no Region prepared up to now can be enabled. If work requests still name a Region, endClose returns it.
+// If it fails it has undone beginClose.
 func (e *entry) endClose() (held *Region, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

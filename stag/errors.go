@@ -11,8 +11,8 @@ var (
 	// bound to it. Nothing has changed then.
 	ErrBound = errors.New("stag: memory windows are bound to the region")
 
-	// ErrBounds is returned where octets outside a region or a list of spans were
-	// addressed locally. What a peer addresses is answered with [Bounds].
+	// ErrBounds is returned if local code addresses octets outside a region or a list of
+	// spans. An address of a peer outside a region is a [Bounds] violation.
 	ErrBounds = errors.New("stag: out of bounds")
 
 	// ErrExhausted is returned when the table is full.

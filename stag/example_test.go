@@ -7,8 +7,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// What happens to one RDMA Write: the access is checked, the octets are placed while the
-// region is pinned, and once the region is invalidated nothing is placed any more.
+// How an RDMA Write is processed: the access is checked, and the octets are placed while the
+// region is pinned. When the region has been invalidated nothing is placed any more.
 func Example() {
 	table := stag.NewTable()
 	stream := stag.Scope{PD: 1, Stream: 1}

@@ -1,8 +1,8 @@
 package stag
 
-// A FastRegion is an STag that is allocated ahead, for a region without octets, and that is
-// given octets as part of the work of a stream (fast registration,
-// draft-hilland-rddp-verbs section 7.3.2), again and again. It is made by
+// A FastRegion is an STag that is allocated in advance, without octets. Work requests of a
+// stream register octets under it, repeatedly (fast registration,
+// draft-hilland-rddp-verbs section 7.3.2). It is made by
 // [Table.Allocate]. All methods may be called from any goroutine.
 type FastRegion struct {
 	entry
@@ -13,10 +13,10 @@ type FastRegion struct {
 	failed  func(off, n int64, err error)
 }
 
-// Allocate makes an STag that is INVALID until octets are registered under it: at
-// most maxLen of them, with rights out of o.Access. That is the Remote Access Flag of
-// draft-hilland-rddp-verbs section 7.3.2.1: what is not in o.Access will never be
-// granted. o.BaseTO does not count; each registration brings its own.
+// Allocate allocates an STag that is INVALID until octets are registered under it: at
+// most maxLen octets, with rights of o.Access. o.Access is the Remote Access Flag of
+// draft-hilland-rddp-verbs section 7.3.2.1: a right that it lacks is never granted.
+// o.BaseTO is ignored; each registration has its own.
 func (t *Table) Allocate(maxLen uint64, o Options) (*FastRegion, error) {
 	if maxLen == 0 {
 		return nil, errEmpty
@@ -34,21 +34,21 @@ func (t *Table) Allocate(maxLen uint64, o Options) (*FastRegion, error) {
 	return b, nil
 }
 
-// Prepare names the registration of mem that [Table.Enable] will put into force:
-// until then its STag is INVALID. Its key is one that a peer can hardly predict, or the one at
-// key that the caller has chosen (draft-hilland-rddp-verbs section 7.2): to choose the key of a
-// registration that a peer knows of is to let that peer use the new one, too. Prepare fails when
-// the FastRegion is closed, or without randomness; what is wrong with the registration itself,
-// Enable tells.
+// Prepare gives a registration of mem its STag, which is INVALID until [Table.Enable] puts the
+// registration into force. Its key is one that a peer can hardly predict, or *key if
+// the caller chooses it (draft-hilland-rddp-verbs section 7.2): choosing the key of an earlier
+// registration that a peer knows lets that peer use the new one, too. Prepare fails if the
+// FastRegion is closed, or if no randomness is available. Enable reports what is wrong with the
+// registration itself.
 func (b *FastRegion) Prepare(mem []byte, access Access, base uint64, key *uint8) (*Region, error) {
 	r := b.registration(access, base)
 	r.mem, r.size = mem, uint64(len(mem))
 	return b.prepare(r, key)
 }
 
-// PrepareBuffer does for a Buffer what Prepare does for memory. The caller has asked buf for its
-// size before, since that is a method of the program, which must not be called under a lock, or
-// when something has been reserved.
+// PrepareBuffer is like Prepare, for a Buffer. The caller must have called buf.Size before, since
+// that is code of the program, which must not be called under a lock, or after something has been
+// reserved.
 func (b *FastRegion) PrepareBuffer(buf Buffer, size int64, access Access, base uint64, key *uint8) (*Region, error) {
 	if buf == nil {
 		return nil, errNoBuffer
@@ -61,7 +61,7 @@ func (b *FastRegion) PrepareBuffer(buf Buffer, size int64, access Access, base u
 	return b.prepare(r, key)
 }
 
-// registration is one without octets.
+// registration returns a registration without octets.
 func (b *FastRegion) registration(access Access, base uint64) *Region {
 	return &Region{
 		access: access, base: base, scope: b.scope,
@@ -70,8 +70,8 @@ func (b *FastRegion) registration(access Access, base uint64) *Region {
 }
 
 // NextKey draws a key for the next registration, for a caller that tells a peer the STag before
-// it prepares that: one that a peer can hardly predict, and that is none of the last 128 that were
-// drawn, prepared or chosen. It fails if b is nil, and without randomness.
+// it prepares the registration. A peer can hardly predict the key, and it differs from the last 128
+// that were drawn, prepared or chosen. It fails if b is nil, or if no randomness is available.
 func (b *FastRegion) NextKey() (uint8, error) {
 	if b == nil {
 		return 0, errNotFast
@@ -82,7 +82,7 @@ func (b *FastRegion) NextKey() (uint8, error) {
 }
 
 // Enable puts a registration that [FastRegion.Prepare] made into force, on behalf of the
-// stream user. The STag must be INVALID, and the stream one that may use it.
+// stream user. The STag must be INVALID, and its scope must admit the stream.
 func (t *Table) Enable(user Scope, r *Region) error {
 	e := r.entry
 	if e == nil || e.table != t || e.window {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// guesses is how often an attacker guesses: as the environment says.
+// guesses is the number of guesses of an attacker. The environment may set it.
 func guesses(t *testing.T) int {
 	if s := os.Getenv("IWARP_STAG_GUESSES"); s != "" {
 		n, err := strconv.Atoi(s)
@@ -22,8 +22,8 @@ func guesses(t *testing.T) int {
 	return 200_000
 }
 
-// mostHits is how many of n tries succeed at most, each with the probability p, but for one in 10^9 attackers: the
-// smallest k of which the tail of the binomial distribution, P(X > k), is below 10^-9.
+// mostHits is the largest number of n tries that succeed, each with probability p, except for one in 10^9 attackers: the
+// smallest k for which the tail of the binomial distribution, P(X > k), is below 10^-9.
 func mostHits(n int, p float64) int {
 	below := 0.0
 	term := math.Exp(float64(n) * math.Log1p(-p)) // P(X = 0)
@@ -44,7 +44,7 @@ func TestMostHits(t *testing.T) {
 }
 
 // TestAttackGuessedSTags: 16 regions of other streams of the attacker's PD live, with every right and at the TO that the
-// attacker tries. It has STags of its own, as many as it likes, and its hits are those of chance.
+// attacker tries. It has STags of its own, as many as it likes, and it hits no more often than by chance.
 func TestAttackGuessedSTags(t *testing.T) {
 	const live = 16
 	tries := guesses(t)
@@ -102,7 +102,7 @@ func TestAttackGuessedSTags(t *testing.T) {
 	}
 }
 
-// TestAttackGuessedOffsets: the attacker has the STag, and not the TO that the application has chosen.
+// TestAttackGuessedOffsets: the attacker knows the STag, but not the TO that the application has chosen.
 func TestAttackGuessedOffsets(t *testing.T) {
 	const size = 4096
 	var b [8]byte

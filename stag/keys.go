@@ -1,8 +1,8 @@
 package stag
 
-// keys are the keys of one index, from the one whose use was longest ago to the one in
-// use. A new one is drawn from the older half: it is hard to predict, and an STag that
-// a peer may still remember stays dead for the next 128 enables at least.
+// keys are the keys of one index, from the least recently used key to the key in use. A
+// new key is drawn from the older half: it is hard to predict, and an STag that a peer may
+// still remember stays invalid for at least the next 128 enables.
 type keys struct{ order [256]uint8 }
 
 // start puts the key in use last, and the others before it.
@@ -14,7 +14,7 @@ func (k *keys) start(inUse uint8) {
 
 func (k *keys) draw(random uint8) uint8 { return k.use(int(random) % (len(k.order) / 2)) }
 
-// choose puts a key in use that the caller has chosen.
+// choose makes key, which the caller has chosen, the key in use.
 func (k *keys) choose(key uint8) {
 	for i := range k.order {
 		if k.order[i] == key {

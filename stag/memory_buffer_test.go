@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lockedFile is a MemoryBuffer that notes how it is called.
+// lockedFile is a MemoryBuffer that records its calls.
 type lockedFile struct {
 	testFile
 	calls  []string
@@ -127,7 +127,7 @@ func (f *atomicFile) WriteAt(p []byte, off int64) (int, error) {
 	return f.lockedFile.WriteAt(p, off)
 }
 
-// TestAtomicOperationsCallAMemoryBuffer: its WriteAt is what it says to be atomic.
+// TestAtomicOperationsCallAMemoryBuffer: its WriteAt is the method that it declares atomic.
 func TestAtomicOperationsCallAMemoryBuffer(t *testing.T) {
 	file := &atomicFile{lockedFile{testFile: testFile{data: make([]byte, 16)}}}
 	table := NewTable()

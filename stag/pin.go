@@ -3,24 +3,24 @@ package stag
 import "math/bits"
 
 // Pin resolves one access to n octets at a tagged offset by a stream, and pins the
-// region if everything is in order. user is the PD and the identity of the stream;
-// want is what the region must grant, all of it. n is at least 1: accesses of
+// region if the access is allowed. user is the PD and the identity of the stream;
+// want contains the rights that the region must grant. n is at least 1: accesses of
 // length zero are never checked (RFC 5041 section 5.2), so the caller skips them.
 //
-// The checks come in this order: STag known, whole and VALID; scope; rights; wrap of
-// TO + n; range, octet exact. The first that fails is the Violation, and nothing is
-// pinned. With None, off is the position in the region, and the caller calls
+// The checks come in this order: STag known, all 32 bits, and VALID; scope; rights; wrap
+// of TO + n; exact range. The first that fails is the Violation, and nothing is pinned.
+// With None, off is the position in the region, and the caller must call
 // [Region.Unpin] as soon as its copy is done.
 //
-// LocalWrite alone is wanted for the response to an RDMA Read of this side, which holds
-// the region: it is granted while the region is being closed, too.
+// want is LocalWrite alone for the response to an RDMA Read of this side, which holds
+// the region: such an access is also allowed while the region is being closed.
 //
 // Pin takes no lock and allocates nothing.
 func (t *Table) Pin(user Scope, s STag, want Access, to uint64, n int) (r *Region, off uint64, v Violation) {
 	return t.PinLong(user, s, want, to, uint64(n))
 }
 
-// PinLong is Pin for a length of the wire, which may be more than an int has on systems with 32 bits.
+// PinLong is Pin for a length from the wire, which may not fit in an int of 32 bits.
 func (t *Table) PinLong(user Scope, s STag, want Access, to, n uint64) (r *Region, off uint64, v Violation) {
 	r = t.lookup(s)
 	refused := invalid | closing
@@ -48,7 +48,7 @@ func (r *Region) check(user Scope, want Access, to, n uint64) Violation {
 	if carry != 0 {
 		return Wrap
 	}
-	// What was a negative length is more octets than any region has.
+	// A length that was negative is larger than any region.
 	if to < r.base || end > r.base+r.size {
 		return Bounds
 	}

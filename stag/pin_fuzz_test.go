@@ -8,7 +8,7 @@ import (
 )
 
 // slowPin is what RFC 5040 section 8.1.1 and RFC 5041 section 7.1 say, in numbers
-// without an end.
+// without a limit.
 func slowPin(r *Region, valid bool, scope Scope, s STag, want Access, to uint64, n uint32) Violation {
 	num := func(x uint64) *big.Int { return new(big.Int).SetUint64(x) }
 	end := new(big.Int).Add(num(to), num(uint64(n)))

@@ -1,8 +1,8 @@
 package stag
 
-// quarantineSize is how many freed indices are kept from being handed out again:
-// late segments of a peer that still uses a freed STag meet nothing for as long as
-// possible (RFC 5042 section 6.1.1: reuse "should" be slow).
+// quarantineSize is how many freed indices are not handed out again: late segments of a
+// peer that still uses a freed STag find no region for as long as possible (RFC 5042
+// section 6.1.1: reuse "should" be slow).
 const quarantineSize = 1 << 16
 
 // quarantine is a ring of the most recently freed indices. It grows on use, up to
@@ -19,7 +19,7 @@ func (q *quarantine) has(index uint32) bool {
 	return ok
 }
 
-// add puts an index in that is not in yet.
+// add adds an index that is not in the ring yet.
 func (q *quarantine) add(index uint32) {
 	if q.in == nil {
 		q.in = make(map[uint32]struct{})

@@ -15,8 +15,8 @@ import (
 // enabling a [FastRegion] or a [Window]. All methods may be called from any goroutine.
 //
 // A Region is VALID from its registration until it is invalidated, and never again
-// after that. What it covers, its rights and its scope do not change. What a [FastRegion] or
-// a [Window] stands for is one Region after the other.
+// after that. What it covers, its rights and its scope do not change. A [FastRegion] or
+// a [Window] is a sequence of Regions.
 type Region struct {
 	stag    STag
 	access  Access
@@ -31,7 +31,7 @@ type Region struct {
 	through func(off, n int64)
 	failed  func(off, n int64, err error)
 
-	// Of a region whose STag is enabled again and again; else nil and 0.
+	// Of a region whose STag can be enabled repeatedly; else nil and 0.
 	entry *entry
 	turn  uint64
 
@@ -39,8 +39,8 @@ type Region struct {
 	mu      lockorder.Mutex[lockorder.Region] // guards what follows, once the table has the region, and the change to INVALID
 	drained chan struct{}                     // closed when pins or holds are gone; nil: no goroutine waits
 	windows int                               // bound to this region
-	on      *Region                           // of a window that is bound: to this region,
-	in      *Windows                          // and one of these
+	on      *Region                           // of a bound window: the region that it is bound to,
+	in      *Windows                          // and the set that contains it
 }
 
 // STag returns the name of the region on the wire.
@@ -52,11 +52,11 @@ func (r *Region) Access() Access { return r.access }
 // BaseTO returns the tagged offset of the first octet.
 func (r *Region) BaseTO() uint64 { return r.base }
 
-// IsWindow reports whether the region is a part of another, lent as a [Window].
+// IsWindow reports whether the region is a part of another, covered by a [Window].
 func (r *Region) IsWindow() bool { return r.entry != nil && r.entry.window }
 
 // PeersMayWrite reports whether a peer may write to the octets: because the region
-// grants it, or because windows may be bound to it that do.
+// grants it, or because windows that grant it may be bound to the region.
 func (r *Region) PeersMayWrite() bool {
 	return r.access&(RemoteWrite|RemoteAtomic) != 0 || r.access.allows(MWBind|LocalWrite)
 }
@@ -64,10 +64,10 @@ func (r *Region) PeersMayWrite() bool {
 // Len returns the number of octets.
 func (r *Region) Len() uint64 { return r.size }
 
-// Scope says who may use the region.
+// Scope returns who may use the region.
 func (r *Region) Scope() Scope { return r.scope }
 
-// Flusher makes octets of the region durable; nil if nothing does.
+// Flusher returns the Flusher that makes octets of the region durable, or nil if there is none.
 func (r *Region) Flusher() Flusher { return r.flush }
 
 // Bytes returns the n octets at off, shared with the region and valid while the
@@ -82,7 +82,7 @@ func (r *Region) Bytes(off uint64, n int) []byte {
 }
 
 // Place copies p to the octets at off; the caller has a pin, so that the copy
-// cannot outlive the region's validity. p stays the caller's. The error is
+// cannot outlive the region's validity. Place does not retain p. The error is
 // [ErrBounds], with nothing placed, or that of the Buffer, after which the octets
 // are indeterminate.
 func (r *Region) Place(off uint64, p []byte) error {
@@ -97,7 +97,7 @@ func (r *Region) Place(off uint64, p []byte) error {
 	return err
 }
 
-// place is Place of octets that are within the region, without Through.
+// place is Place for octets within the region, without Through.
 func (r *Region) place(off uint64, p []byte) error {
 	if r.buf == nil {
 		began := r.Began()
@@ -117,9 +117,9 @@ func (r *Region) placeBy(write func(p []byte, off uint64) error, off uint64, p [
 	return nil
 }
 
-// PlaceWrite is Place for a peer's RDMA Write, which has no answer: what the Buffer
-// could not take is told to Options.Failed, if there is one, and is no error unless the
-// Buffer, or what was told, has panicked.
+// PlaceWrite is Place for a peer's RDMA Write, which has no response. A failure of the
+// Buffer is reported to Options.Failed, if there is one, and is then not an error unless
+// the Buffer, or Options.Failed, has panicked.
 func (r *Region) PlaceWrite(off uint64, p []byte) error {
 	err := r.Place(off, p)
 	if err == nil || r.failed == nil || errors.Is(err, ErrBounds) {
@@ -132,7 +132,7 @@ func (r *Region) PlaceWrite(off uint64, p []byte) error {
 	return told
 }
 
-// Began is to be called before octets are written otherwise than by Place, under a pin.
+// Began must be called, under a pin, before octets are written other than by Place.
 func (r *Region) Began() uint64 {
 	if r.watch == nil {
 		return 0
@@ -140,17 +140,17 @@ func (r *Region) Began() uint64 {
 	return r.watch.Began()
 }
 
-// MarkWritten tells that the n octets at off were written otherwise than by Place, under
-// a pin. began is what Began has returned before. If Options.Dirty panics the Watch is told that
-// the write has failed.
+// MarkWritten reports that the n octets at off were written other than by Place, under
+// a pin. began is the result of Began. If Options.Dirty panics, the write has failed for the
+// Watch.
 func (r *Region) MarkWritten(began, off uint64, n int) {
 	_ = r.wrote(began, off, n, nil)
 	r.writeThrough(off, n)
 }
 
-// wrote tells the Flusher first: octets that it has not heard of may be missing in a Flush that succeeds,
-// and would no longer be known as written. It returns err, that of the write, or the panic of the Flusher: then
-// the Watch learns that such a Flush is not to succeed.
+// wrote calls the Flusher first: a successful Flush may lack octets that the Flusher does not know of, and these
+// would no longer count as written. It returns err, the error of the write, or the panic of the Flusher, from which
+// the Watch learns that such a Flush must not succeed.
 func (r *Region) wrote(began, off uint64, n int, err error) error {
 	if r.dirty != nil {
 		if told := r.tellDirty(off, n); err == nil {
@@ -171,7 +171,7 @@ func (r *Region) writeThrough(off uint64, n int) {
 
 // ReadInto fills p with the octets at off; the caller has a pin or a hold. It fills
 // all of p or fails: with [ErrBounds], with the error of the Buffer, or with
-// [io.ErrUnexpectedEOF] where the Buffer has become shorter than it was.
+// [io.ErrUnexpectedEOF] if the Buffer has become shorter than it was.
 func (r *Region) ReadInto(p []byte, off uint64) error {
 	if !r.contains(off, len(p)) {
 		return ErrBounds

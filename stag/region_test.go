@@ -45,7 +45,7 @@ func TestBytesAreTheRegionsOwn(t *testing.T) {
 	require.Nil(t, file.Bytes(0, 1), "a Buffer has no octets in memory")
 }
 
-// TestPlacementsAreWrittenThrough: and atomic operations are not, which hold a lock.
+// TestPlacementsAreWrittenThrough, but not atomic operations, which hold a lock.
 func TestPlacementsAreWrittenThrough(t *testing.T) {
 	table := NewTable()
 	var told []string
@@ -139,7 +139,7 @@ func TestCMT_30_PlaceWriteTellsOfWhatFailed(t *testing.T) {
 	require.ErrorIs(t, plain.PlaceWrite(2, numbered(4)), file.err, "without an owner to tell it is an error")
 }
 
-// A watching is a Watch that writes down what it is told. Each placement begins at a time of its
+// A watching is a Watch that records what it is told. Each placement begins at a time of its
 // own.
 type watching struct {
 	now  uint64
@@ -188,7 +188,7 @@ func TestCMT_30_WatchIsToldOfAllThatIsWritten(t *testing.T) {
 }
 
 // TestCMT_13_16_OctetsOfWhichTheFlusherHasNotHeard: it has panicked. The writer learns that, and so does the Watch: a Flush that
-// succeeds may be without them.
+// succeeds may omit them.
 func TestCMT_13_16_OctetsOfWhichTheFlusherHasNotHeard(t *testing.T) {
 	table := NewTable()
 	file := &testFile{data: make([]byte, 16)}

@@ -13,24 +13,24 @@ type Options struct {
 	BaseTO  uint64  // TO of the first octet; BaseTO + length must fit in 64 bits
 	Scope   Scope   // Stream other than 0: only that stream may use the STag
 	Flusher Flusher // nil: the region is not durable
-	Watch   Watch   // told of each placement into the region, after Dirty; nil: none
+	Watch   Watch   // called for each placement into the region, after Dirty; nil: none
 	// Dirty is called after each placement into the region, within its pin. If it panics the placement has failed,
 	// with a [PanicError]. nil: none.
 	Dirty func(off, n int64)
-	// Through is called after Watch, but not for an atomic operation or a Store. It may wait for the
-	// Flusher; what holds a lock of the table must not. nil: none.
+	// Through is called after Watch, but not for an atomic operation or a Store, which may hold a lock
+	// of the table: Through may wait for the Flusher. nil: none.
 	Through func(off, n int64)
-	// Failed is told, after Watch, of a peer's RDMA Write that the Buffer could not take,
-	// which is then no error, unless Failed panics. nil: it is one.
+	// Failed is called, after Watch, for a peer's RDMA Write that the Buffer could not store.
+	// The Write is then not an error, unless Failed panics. nil: it is an error.
 	Failed func(off, n int64, err error)
-	// Key is the low octet of the STag (draft-hilland-rddp-verbs section 7.2). nil: one
-	// that is hard to predict. Allocate does not look at it; each registration brings its own.
+	// Key is the low octet of the STag (draft-hilland-rddp-verbs section 7.2). nil: a key
+	// that is hard to predict. Allocate ignores it; each registration has its own.
 	Key *uint8
 }
 
 // Register makes mem accessible under a new, unpredictable STag. From now on, and
 // until it is invalidated, the peers in its scope may read or write mem at any
-// moment that the rights allow. The table keeps mem until [Table.Close].
+// time, as the rights allow. The table retains mem until [Table.Close].
 //
 // It fails if mem is empty, if the rights contradict each other, if the region
 // would reach TO 2^64, so that TO plus length wraps, or with [ErrExhausted].
@@ -38,8 +38,7 @@ func (t *Table) Register(mem []byte, o Options) (*Region, error) {
 	return t.register(&Region{mem: mem, size: uint64(len(mem))}, o)
 }
 
-// RegisterBuffer does for a Buffer what Register does for memory. Its size is asked
-// once, here.
+// RegisterBuffer is like Register, for a Buffer. It calls b.Size once.
 func (t *Table) RegisterBuffer(b Buffer, o Options) (*Region, error) {
 	if b == nil {
 		return nil, errNoBuffer

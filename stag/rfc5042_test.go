@@ -144,8 +144,8 @@ func TestSEC_14_RightsAreGrantedAndRevoked(t *testing.T) {
 	}
 }
 
-// RFC 5042 section 7.3: a region is the octets that were passed, and not what lies behind
-// them in the same array.
+// RFC 5042 section 7.3: a region is the octets that were passed, not those after them in
+// the same array.
 func TestSEC_31_RegionIsTheSliceAndNoMore(t *testing.T) {
 	const size = 8
 	p := newPeer(t)

@@ -114,7 +114,7 @@ func wantAtomic(t *testing.T, table *Table, regions []*Region, local *uint64) ui
 	return each * workers
 }
 
-// TestUpdateBeginsAgainWhenTheHostHasWritten: between its look at the value and its change.
+// TestUpdateBeginsAgainWhenTheHostHasWritten between its look at the value and its change.
 func TestUpdateBeginsAgainWhenTheHostHasWritten(t *testing.T) {
 	table := NewTable()
 	mem := make([]byte, 8)
@@ -291,7 +291,7 @@ func TestEXT_48_UpdatesOfBuffersHoldTheLock(t *testing.T) {
 	require.Equal(t, uint64(2), binary.NativeEndian.Uint64(file.data[8:]))
 }
 
-// TestUpdateTellsWhatTheBufferFailed: and gives its lock back.
+// TestUpdateTellsWhatTheBufferFailed, and releases its lock.
 func TestUpdateTellsWhatTheBufferFailed(t *testing.T) {
 	p := newPeer(t)
 	oops := errors.New("oops")

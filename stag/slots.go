@@ -11,7 +11,7 @@ type slots []atomic.Pointer[Region]
 const minSlots = 16
 
 // gone fills the slot of a removed region, so that probing goes on after it. Its
-// index is 0, which find never looks for.
+// index is 0, which find never searches for.
 var gone = new(Region)
 
 // slotsFor makes an empty set that is at most a quarter full with n regions.
@@ -23,8 +23,8 @@ func slotsFor(n int) slots {
 	return make(slots, size)
 }
 
-// find returns the region with the index, or nil. It comes to an end because no
-// more than half of the slots are ever in use.
+// find returns the region with the index, or nil. It terminates because no more than
+// half of the slots are ever in use.
 func (s slots) find(index uint32) *Region {
 	if index == 0 {
 		return nil
@@ -54,11 +54,11 @@ func (s slots) put(r *Region) (fresh bool) {
 	}
 }
 
-// remove takes the region out and reports whether it was there.
+// remove removes the region, and reports whether it was there.
 func (s slots) remove(r *Region) bool { return s.replace(r, gone) }
 
-// replace puts fresh, which has the same index or is gone, in the place of the
-// region, and reports whether that was there.
+// replace replaces the region by fresh, which has the same index or is gone, and
+// reports whether the region was there.
 func (s slots) replace(r, fresh *Region) bool {
 	mask := uint32(len(s) - 1)
 	for i := r.stag.Index() & mask; ; i = (i + 1) & mask {

@@ -3,11 +3,11 @@ package stag
 import "github.com/goiwarp/iwarp/internal/blockcopy"
 
 // A Span is a run of octets: Len octets from Off in a region, or in Mem if Region is
-// nil. With neither it is nowhere: what is placed there is thrown away, and nothing can be
-// gathered from it. Lists of spans say where a message is gathered from and scattered to.
+// nil. With neither, what is placed in it is discarded, and nothing can be gathered from
+// it. Lists of spans say where a message is gathered from and scattered to.
 //
-// The maker of a span has checked its bounds and rights and keeps a [Region.Hold]
-// for as long as it is in use.
+// The creator of a span has checked its bounds and rights, and keeps a [Region.Hold] while
+// it is in use.
 type Span struct {
 	Region *Region
 	Mem    []byte
@@ -26,8 +26,8 @@ func TotalLen(spans []Span) uint64 {
 
 // PlaceAt scatters p over the list, from octet off of the list on. Each region is
 // pinned for its part of the copy. The error is [ErrBounds], with nothing placed,
-// if p does not fit; [ErrInvalid] if a region was invalidated, with what came before
-// it placed; or that of a Buffer. p stays the caller's.
+// if p does not fit; [ErrInvalid] if a region was invalidated, with the octets before
+// it placed; or that of a Buffer. PlaceAt does not retain p.
 func PlaceAt(spans []Span, off uint64, p []byte) error {
 	if len(spans) == 1 && within(&spans[0], off, len(p)) {
 		return spans[0].place(off, p)
@@ -47,8 +47,8 @@ func PlaceAt(spans []Span, off uint64, p []byte) error {
 }
 
 // ReadAt fills p from the list, from octet off of the list on, whether its spans
-// are memory or a Buffer. It does not ask if the regions are still VALID: what is
-// read is the caller's own work request, which has a hold. The error is [ErrBounds]
+// are memory or a Buffer. It does not check that the regions are still VALID: the octets
+// belong to the caller's own work request, which has a hold. The error is [ErrBounds]
 // or that of [Region.ReadInto].
 func ReadAt(spans []Span, p []byte, off uint64) error {
 	if !fits(spans, off, len(p)) {
@@ -66,9 +66,9 @@ func ReadAt(spans []Span, p []byte, off uint64) error {
 }
 
 // Gather appends to dst the n octets of the list from octet off on, as slices that
-// share memory with the spans; they are good for as long as the caller's holds are.
-// It allocates only if dst has no room. ok is false, and dst unchanged, if some of
-// the octets are those of a Buffer (see [ReadAt]) or do not exist.
+// share memory with the spans; they are valid as long as the caller's holds. It allocates
+// only if the capacity of dst is too small. ok is false, and dst unchanged, if some of the
+// octets are in a Buffer (see [ReadAt]) or do not exist.
 func Gather(dst [][]byte, spans []Span, off uint64, n int) (out [][]byte, ok bool) {
 	if !fits(spans, off, n) {
 		return dst, false
@@ -101,9 +101,9 @@ type Acquired struct {
 	off    uint64
 }
 
-// AcquireAt returns the n octets of the list from octet off on themselves, to be read, if they are those of one
-// [MemoryBuffer]. Release has to follow at once, unless there is no memory: then the octets are to be read by ReadAt. The
-// caller has a hold or a pin of the region. The error is that of the Buffer.
+// AcquireAt returns the memory of the n octets of the list from octet off on, for reading, if they belong to one
+// [MemoryBuffer]. Release must follow at once. If Mem is nil, Release must not be called, and the octets must be read by
+// ReadAt. The caller has a hold or a pin of the region. The error is that of the Buffer.
 func AcquireAt(spans []Span, off uint64, n int) (a Acquired, err error) {
 	if len(spans) != 1 || spans[0].Region == nil || spans[0].Region.buf == nil || !within(&spans[0], off, n) {
 		return Acquired{}, nil
@@ -129,9 +129,9 @@ func fits(spans []Span, off uint64, n int) bool {
 	return n >= 0 && off <= total && uint64(n) <= total-off
 }
 
-// cut returns the first octets of the list after *off, at most n of them and all of
-// one span, and the rest of the list with *off set to where it begins. There is at
-// least one octet left, and n is positive.
+// cut returns the first octets of the list after *off, at most n and all of one span. It
+// also returns the rest of the list, and sets *off to where that begins. At least one octet
+// is left, and n is positive.
 func cut(spans []Span, off *uint64, n int) (part Span, rest []Span) {
 	for *off >= uint64(spans[0].Len) {
 		*off -= uint64(spans[0].Len)
@@ -144,8 +144,8 @@ func cut(spans []Span, off *uint64, n int) (part Span, rest []Span) {
 	return part, spans
 }
 
-// bytes returns n octets of a span of memory, from its octet off on, else nil. They
-// are within the span.
+// bytes returns n octets of the span from its octet off on, or nil if the span is not
+// memory. The octets are within the span.
 func (s *Span) bytes(off uint64, n int) []byte {
 	off += s.Off
 	if s.Region != nil {
@@ -158,10 +158,10 @@ func (s *Span) bytes(off uint64, n int) []byte {
 	return s.Mem[off:end:end]
 }
 
-// Memory returns the octets of the span, shared with it: nil if they are those of a Buffer.
+// Memory returns the octets of the span, which share its memory, or nil if they are in a Buffer.
 func (s *Span) Memory() []byte { return s.bytes(0, s.Len) }
 
-// place copies p to octet off of the span, within which it is.
+// place copies p to octet off of the span. p fits within the span.
 func (s *Span) place(off uint64, p []byte) error {
 	if r := s.Region; r != nil {
 		if !r.Pin() {

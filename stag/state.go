@@ -2,7 +2,7 @@ package stag
 
 import "context"
 
-// The state of a region is one word, so that a pin and the look at the region's
+// The state of a region is one word, so that a pin and the check of the region's
 // validity are one atomic step:
 //
 //	 63 62 61           32 31            0
@@ -14,11 +14,11 @@ import "context"
 //	  |  <--windows----  |
 //	  +---Invalidate-----+--------------------> INVALID
 //
-// C is set while the region is CLOSING: no peer reaches it any more and nothing new is
-// posted that names it, but what was posted before is still done, and if that binds a window
-// the region is VALID again. I is set once it is INVALID. Pins taken after a bit was set that
-// refuses them are undone by their taker. When I or C is set
-// and a count falls to zero, the waiters look again.
+// C is set while the region is CLOSING: no peer can access it any more, and no new work
+// request may name it. Earlier work requests are still executed; if one of them binds a
+// window, the region is VALID again. I is set once the region is INVALID. A goroutine that
+// takes a pin after I or C was set undoes it, if that bit refuses the pin. When I or C is set
+// and a count falls to zero, the waiters check again.
 const (
 	invalid uint64 = 1 << 63
 	closing uint64 = 1 << 62
@@ -33,14 +33,14 @@ const (
 // Valid reports whether the STag can still be used.
 func (r *Region) Valid() bool { return r.state.Load()&(invalid|closing) == 0 }
 
-// Closing reports whether [Table.Close] has begun, or has ended. If it has not, a Close that begins
-// later waits for the holds that there are.
+// Closing reports whether [Table.Close] has begun, or has ended. If it has not begun, a later Close
+// waits for the holds that exist now.
 func (r *Region) Closing() bool { return r.state.Load()&closing != 0 }
 
 // Usable reports whether a work request that was posted before may still use the octets:
 // the region is VALID, or it is being closed and [Table.Close] waits for the request. A
-// window never is: work requests name the region behind it (draft-hilland-rddp-verbs
-// section 8.1.3.2).
+// window is never usable: work requests name the region behind it
+// (draft-hilland-rddp-verbs section 8.1.3.2).
 func (r *Region) Usable() bool { return !r.isInvalid() && !r.IsWindow() }
 
 func (r *Region) isInvalid() bool { return r.state.Load()&invalid != 0 }
@@ -52,16 +52,16 @@ func (r *Region) isHeld() bool { return r.state.Load()&holds != 0 }
 // waits for it.
 func (r *Region) Pin() bool { return r.pin(invalid | closing) }
 
-// PinClosing is Pin of a region that may be CLOSING: [Table.Close] waits for it, and may fail.
+// PinClosing is Pin for a region that may be CLOSING: [Table.Close] waits for it, and may fail.
 func (r *Region) PinClosing() bool { return r.pin(invalid) }
 
 // Unpin ends a Pin that returned true.
 func (r *Region) Unpin() { r.drop(onePin, pins) }
 
-// Hold says that a work request refers to the octets, whether the region is VALID or not:
-// one that is registered by a work request may be INVALID still when another names it.
-// [Region.Usable] tells when its turn comes. [Table.Close] waits for Release; Invalidate
-// does not.
+// Hold records that a work request refers to the octets, whether the region is VALID or not:
+// a region that a work request registers may still be INVALID when another request names it.
+// [Region.Usable] checks that when the request is executed. [Table.Close] waits for Release;
+// Invalidate does not.
 func (r *Region) Hold() { r.HoldN(1) }
 
 // HoldN is n Holds in one step.
@@ -75,7 +75,7 @@ func (r *Region) ReleaseN(n uint32) { r.drop(uint64(n)*oneHold, holds) }
 
 // pin is Pin, refused in the states of the mask.
 func (r *Region) pin(refused uint64) bool {
-	// Looking first keeps users of a dead STag from moving the count that an
+	// This first check keeps users of an invalid STag from changing the count that an
 	// Invalidate waits for.
 	if r.state.Load()&refused != 0 {
 		return false
@@ -106,7 +106,7 @@ func (r *Region) kill() bool {
 }
 
 // beginClose makes the region CLOSING. It reports false, and changes nothing, while
-// windows are bound to the region, unless a Close has begun before they were: then endClose tells.
+// windows are bound to the region, unless a Close began before they were bound: endClose then decides.
 func (r *Region) beginClose() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,10 +117,10 @@ func (r *Region) beginClose() bool {
 	return true
 }
 
-// endClose makes a CLOSING region that no work request names INVALID. While windows are bound to it
-// it makes the region VALID again, and fails, as does every Close that waits. It reports held if a work request
-// names it, though none did a moment ago: one that was on its way as the Close began, or one of the time
-// since another Close has failed.
+// endClose makes a CLOSING region that no work request names INVALID. If windows are bound to the region,
+// endClose makes it VALID again and fails, as does every waiting Close. held is true if a work request
+// names the region, although none did a moment ago: it was being posted when the Close began, or was posted
+// after another Close had failed.
 func (r *Region) endClose() (held bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,8 +138,8 @@ func (r *Region) endClose() (held bool, err error) {
 	return false, nil
 }
 
-// drain waits until the count is zero. It belongs after kill or beginClose, or it might
-// wait for ever. A context that is done matters only if there is something to wait for.
+// drain waits until the count is zero. Call it after kill or beginClose, or it might wait
+// for ever. A context that is done matters only if there is something to wait for.
 func (r *Region) drain(ctx context.Context, count uint64) error {
 	for {
 		drained := r.whenZero(count)
@@ -155,7 +155,7 @@ func (r *Region) drain(ctx context.Context, count uint64) error {
 }
 
 // whenZero returns a channel that is closed when the count may have become zero, or
-// nil if it is zero, or is no longer to become so: the region is VALID again.
+// nil if it is zero, or need not become zero because the region is VALID again.
 func (r *Region) whenZero(count uint64) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// later runs f in a goroutine and returns a function that tells its result, and
-// whether it has one yet.
+// later runs f in a goroutine and returns a function that returns its result, and
+// whether there is one yet.
 func later(f func() error) (result func() (error, bool)) {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -124,7 +124,7 @@ func TestCloseWaitsForHolds(t *testing.T) {
 	})
 }
 
-// TestResponsesAreTakenWhileARegionIsBeingClosed: the Reads that were posted before hold it.
+// TestResponsesAreTakenWhileARegionIsBeingClosed: the Reads that were posted before keep a hold on it.
 func TestResponsesAreTakenWhileARegionIsBeingClosed(t *testing.T) {
 	p := newPeer(t)
 	r := p.register(8, everyRight, 0)

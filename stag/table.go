@@ -15,7 +15,7 @@ import (
 const maxRegions = 1 << 23
 
 // maxDraws bounds the search for a free index. With a working random source and a
-// table that is not full, the chance of getting there is below 2^-250.
+// table that is not full, the chance of reaching it is below 2^-250.
 const maxDraws = 256
 
 // A Table holds the regions of one RNIC and finds them by STag. All methods may be
@@ -23,13 +23,13 @@ const maxDraws = 256
 type Table struct {
 	slots atomic.Pointer[slots]
 
-	mu     lockorder.Mutex[lockorder.Table] // for changes of the slots, and everything below
+	mu     lockorder.Mutex[lockorder.Table] // guards changes of the slots, and everything below
 	live   int
 	used   int // slots not nil: live ones and those of removed regions
 	limit  int
 	freed  quarantine
 	random io.Reader
-	octet  [1]byte // of random, kept here so that reading it does not allocate
+	octet  [1]byte // read from random; kept here so that reading does not allocate
 
 	buffers updates
 }
@@ -42,7 +42,7 @@ func NewTable() *Table {
 	return t
 }
 
-// Len returns the number of regions, valid or not, that were not closed.
+// Len returns the number of regions, valid or not, that have not been closed.
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +58,7 @@ func (t *Table) lookup(s STag) *Region {
 	return r
 }
 
-// insert gives the region an STag, with the key if one is chosen, and makes it known.
+// insert gives the region an STag, with the key if one is chosen, and adds it to the table.
 func (t *Table) insert(r *Region, key *uint8) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,7 +98,7 @@ func (t *Table) draw() (STag, error) {
 	return 0, ErrExhausted
 }
 
-// randomByte is for keys.
+// randomByte returns a random octet, for keys.
 func (t *Table) randomByte() (uint8, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,7 +108,7 @@ func (t *Table) randomByte() (uint8, error) {
 	return t.octet[0], nil
 }
 
-// replace lets another region have the index of the first.
+// replace replaces r by fresh, which has the same index.
 func (t *Table) replace(r, fresh *Region) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,8 +126,8 @@ func (t *Table) reserve() {
 	t.used = t.live
 }
 
-// remove forgets the region and puts its index into quarantine. A region that is
-// not in the table is left alone.
+// remove removes the region, and puts its index into quarantine. A region that is not in
+// the table is ignored.
 func (t *Table) remove(r *Region) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

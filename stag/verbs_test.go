@@ -42,7 +42,7 @@ func TestVERBS_1_ChosenKeyIsInUse(t *testing.T) {
 	}
 }
 
-// TestVERBS_1_TheCallerChoosesTheKey: at every enable, whatever was in use before; the
+// TestVERBS_1_TheCallerChoosesTheKey at every enable, whatever was in use before. The
 // index stays.
 func TestVERBS_1_TheCallerChoosesTheKey(t *testing.T) {
 	p := newPeer(t)

@@ -2,8 +2,8 @@ package stag
 
 import "github.com/goiwarp/iwarp/internal/names"
 
-// A Violation says why an access or an invalidation was refused. It is a value and
-// not an error: each protocol layer has its own codes for the same reason.
+// A Violation says why an access or an invalidation was refused. It is not an error,
+// because each protocol layer has its own codes for the same reason.
 type Violation uint8
 
 const (

@@ -225,8 +225,8 @@ func TestVERBS_23_CloseThatABindOvertakes(t *testing.T) {
 	})
 }
 
-// TestVERBS_21_NothingIsPlacedThroughARevokedWindow: and the region is not free before
-// the placement that is under way has ended.
+// TestVERBS_21_NothingIsPlacedThroughARevokedWindow, and the region is not free before
+// the placement in progress has ended.
 func TestVERBS_21_NothingIsPlacedThroughARevokedWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
@@ -281,8 +281,8 @@ func TestVERBS_21_WindowsAreRevokedUnderFire(t *testing.T) {
 	p.close(on)
 }
 
-// TestWindowOnABuffer: what is placed, read, made durable and noticed is where the
-// window is.
+// TestWindowOnABuffer: placements, Reads, Flushes and notices use the offsets of the
+// window's place.
 func TestWindowOnABuffer(t *testing.T) {
 	p := newPeer(t)
 	file := &testFile{data: bytes.Repeat([]byte{'.'}, 32)}
@@ -316,7 +316,7 @@ type flushFunc func(off, n int64)
 
 func (f flushFunc) Flush(_ context.Context, off, n int64) error { f(off, n); return nil }
 
-// A region that peers may write to through a window is not sent from without a copy.
+// A region that peers may write to through a window is copied before it is sent.
 func TestPeersMayWrite(t *testing.T) {
 	p := newPeer(t)
 	for a, want := range map[Access]bool{
@@ -408,7 +408,7 @@ func TestWindowsAndRegionsComeAndGoAtOnce(t *testing.T) {
 	require.Zero(t, p.table.Len())
 }
 
-// TestInvalidatingAWindowAgainGivesNothingBackTwice: the region counts those that are bound.
+// TestInvalidatingAWindowAgainGivesNothingBackTwice: the region counts its bound windows.
 func TestInvalidatingAWindowAgainGivesNothingBackTwice(t *testing.T) {
 	p := newPeer(t)
 	on := p.register(16, lendable, 0)
@@ -426,7 +426,7 @@ func TestInvalidatingAWindowAgainGivesNothingBackTwice(t *testing.T) {
 	p.invalidate(on)
 }
 
-// TestEndOfAStreamWaitsForPlacementsThroughItsWindows: afterwards the octets are those of
+// TestEndOfAStreamWaitsForPlacementsThroughItsWindows: afterwards the octets belong to
 // their owner alone.
 func TestEndOfAStreamWaitsForPlacementsThroughItsWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -455,7 +455,7 @@ func (f failingFlusher) Flush(_ context.Context, off, n int64) error {
 	return nil
 }
 
-// TestWindowTellsWhatTheMediaHaveFailed: in the offsets of the region behind it.
+// TestWindowTellsWhatTheMediaHaveFailed, in the offsets of the region under it.
 func TestWindowTellsWhatTheMediaHaveFailed(t *testing.T) {
 	p := newPeer(t)
 	on, err := p.table.Register(make([]byte, 16), Options{Access: lendable, Scope: Scope{PD: 1}, Flusher: failingFlusher{8 + 2, 3}})
@@ -465,8 +465,8 @@ func TestWindowTellsWhatTheMediaHaveFailed(t *testing.T) {
 	require.NoError(t, w.Flusher().Flush(context.Background(), 3, 3))
 }
 
-// TestRegistrationOfABlankIsAsDurableAsTheBlank: it has its Flusher, and tells what was
-// written.
+// TestRegistrationOfABlankIsAsDurableAsTheBlank: it has the blank's Flusher, and
+// reports to the blank's Dirty what was written.
 func TestRegistrationOfABlankIsAsDurableAsTheBlank(t *testing.T) {
 	p := newPeer(t)
 	var dirty []int64
@@ -481,7 +481,7 @@ func TestRegistrationOfABlankIsAsDurableAsTheBlank(t *testing.T) {
 	require.Equal(t, []int64{3, 2}, dirty)
 }
 
-// TestRegistrationOfABlankTellsWhatItsBufferHasFailed: as a region of RegisterBuffer does.
+// TestRegistrationOfABlankTellsWhatItsBufferHasFailed, as a region of RegisterBuffer does.
 func TestRegistrationOfABlankTellsWhatItsBufferHasFailed(t *testing.T) {
 	p := newPeer(t)
 	file := &testFile{data: make([]byte, 8), err: errors.New("no space")}
@@ -572,7 +572,7 @@ func TestVERBS_23_CloseThatIsTriedAgainAfterABind(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A pausedContext keeps the first that is about to wait for it until resume is closed.
+// A pausedContext makes its waiters pause until resume is closed.
 type pausedContext struct {
 	context.Context
 	resume chan struct{}

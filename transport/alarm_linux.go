@@ -79,7 +79,7 @@ func (a *alarm) open(epfd int) error {
 	if err != nil {
 		return os.NewSyscallError("timerfd_create", err)
 	}
-	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: alarmSlot} // once for each time that it expires, without a read
+	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: alarmSlot} // one event for each expiry, without a read
 	if err := unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
 		_ = unix.Close(fd)
 		return os.NewSyscallError("epoll_ctl", err)

@@ -112,13 +112,13 @@ var codeNames = map[Code]string{
 	MPANoRTR:                "MPA: no matching RTR option",
 }
 
-// Assigned reports whether an RFC has the code.
+// Assigned reports whether an RFC defines the code.
 func (c Code) Assigned() bool {
 	_, ok := codeNames[c]
 	return ok || c == RDMAPLocalCatastrophic
 }
 
-// String names the code and gives its numbers as layer/type/code.
+// String returns the name of the code, and its numbers as layer/type/code.
 func (c Code) String() string {
 	name, ok := codeNames[c]
 	if !ok {

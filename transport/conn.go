@@ -18,7 +18,7 @@ import (
 // exactly this type, because raw system calls would bypass the methods of a type that embeds
 // it. Every other connection (TLS, a pipe, a wrapper, any system but Linux, or the build tag
 // purego) is driven through its methods: Read and Write work only with waiting, and Arm
-// reports false. Wake needs a SetReadDeadline of the connection that interrupts a Read. A TLS
+// reports false. For Wake, the connection's SetReadDeadline must interrupt a Read. A TLS
 // handshake must have ended before (see [TLSClient]).
 func NewStream(c net.Conn, p *Poller) Stream {
 	if t, ok := c.(*net.TCPConn); ok {
@@ -63,11 +63,11 @@ func (s *connStream) Read(p []byte, wait Wait) (int, error) {
 	return n, err
 }
 
-// stageSize is how many octets are gathered for one Write of a net.Conn at most: four TLS
+// stageSize is the most octets that are gathered for one Write of a net.Conn: four TLS
 // records.
 const stageSize = 64 << 10
 
-// stageLen returns how many octets are gathered for one Write where there are more: whole segments, because the
+// stageLen returns how many octets are gathered for each Write but the last: whole segments, because the
 // system may begin a segment with each Write.
 func stageLen(emss int) int {
 	if emss <= 0 || emss > stageSize {
@@ -144,7 +144,7 @@ func (s *connStream) CloseWrite() error {
 func (s *connStream) Close() error { return s.conn.Close() }
 func (s *connStream) Abort() error { return abort(s.conn) }
 
-// TCPInfo asks the kernel about the connection, if it is one of TCP, or about that below it.
+// TCPInfo asks the kernel about the TCP connection: s.conn itself, or the connection below it.
 func (s *connStream) TCPInfo() (TCPInfo, bool) { return infoOfConn(s.conn) }
 
 func (s *connStream) Secure() bool {

@@ -7,7 +7,7 @@ type Detacher interface {
 	Detach() Stream
 }
 
-// Detach ends the set-up of s and returns the Stream to use in its place. The caller must be
+// Detach ends the set-up of s and returns the Stream to use instead. The caller must be
 // the only user of s: the program that created the underlying net.Conn must not use it any
 // more. If the Stream has taken over its descriptor, the net.Conn is closed.
 func Detach(s Stream) Stream {

@@ -12,8 +12,8 @@ import (
 
 // Options are options of the connections that Dial and Listen make. The zero value is valid.
 type Options struct {
-	// PeerTimeout, if it is more than zero, is set on each connection: see [SetPeerTimeout].
-	// Without it each has the keep-alive probes of package net.
+	// PeerTimeout, if positive, is set on each connection: see [SetPeerTimeout]. Otherwise each
+	// connection has the keep-alive probes of package net.
 	PeerTimeout time.Duration
 	// Pipe describes the connections of a listener of network "pipe". Dial does not
 	// use it.
@@ -47,8 +47,8 @@ func Dial(ctx context.Context, network, addr string, o Options) (net.Conn, error
 	return c, nil
 }
 
-// deadlineOf makes the end of a socket's deadline, which package net takes from the context, match context.DeadlineExceeded.
-// Whether net sees that or the end of the context first is a matter of chance.
+// deadlineOf makes the error of a socket's deadline, which package net takes from the context, match
+// context.DeadlineExceeded. Whether net notices the deadline or the end of the context first is a matter of chance.
 func deadlineOf(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return errtext.Reword(errors.Join(err, context.DeadlineExceeded), err.Error())
@@ -56,8 +56,8 @@ func deadlineOf(err error) error {
 	return err
 }
 
-// apply sets what is asked for on a new connection of package net, which has set the keep-alive
-// probes already.
+// apply sets the options of a new connection of package net, which has already set the keep-alive
+// probes.
 func (o *Options) apply(c net.Conn) error {
 	if t, ok := c.(*net.TCPConn); ok && o.PeerTimeout > 0 {
 		return setUserTimeout(t, o.PeerTimeout)
@@ -65,7 +65,7 @@ func (o *Options) apply(c net.Conn) error {
 	return nil
 }
 
-// unknownNetwork is the error of a network that there is not.
+// unknownNetwork returns the error for an unknown network.
 func unknownNetwork(op, network string) error {
 	err := &net.OpError{Op: op, Net: network, Err: net.UnknownNetworkError(network)}
 	if network == "" {
@@ -74,7 +74,7 @@ func unknownNetwork(op, network string) error {
 	return err
 }
 
-// A noNetworkError is the net.UnknownNetworkError of the empty network, whose own text would end with a space.
+// A noNetworkError replaces the net.UnknownNetworkError of the empty network, whose text would end with a space.
 type noNetworkError struct{}
 
 func (noNetworkError) Error() string { return "the network is empty" }

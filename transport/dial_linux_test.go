@@ -20,7 +20,7 @@ type early struct {
 
 func (e early) Deadline() (time.Time, bool) { return e.at, true }
 
-// TestDialMatchesTheDeadlineOfItsContext: the deadline of the socket, too, is that of the context.
+// TestDialMatchesTheDeadlineOfItsContext: the socket's deadline, too, equals the context's.
 func TestDialMatchesTheDeadlineOfItsContext(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)

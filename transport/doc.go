@@ -11,12 +11,12 @@
 // peers within one process.
 //
 //	conn, err := transport.Dial(ctx, "tcp", addr, transport.Options{})
-//	stream := transport.NewStream(conn, poller) // conn is the Stream's from now on
+//	stream := transport.NewStream(conn, poller) // conn now belongs to the Stream
 //
 // # Errors
 //
-// A [Fault] is an error of the protocol with its [Code], the three numbers of a Terminate message as
-// RFC 6580 and RFC 6581 register them. It is in this package because all layers find such errors.
+// A [Fault] is a protocol error with its [Code]: the three numbers of a Terminate message that
+// RFC 6580 and RFC 6581 register. It is in this package because all layers detect such errors.
 //
 // # Concurrency and memory
 //

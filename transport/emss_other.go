@@ -4,5 +4,5 @@ package transport
 
 import "net"
 
-// segmentSize does not know: Windows documents no way to ask.
+// segmentSize returns false: Windows documents no way to ask.
 func segmentSize(*net.TCPConn) (size int, ok bool) { return 0, false }

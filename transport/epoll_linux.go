@@ -29,7 +29,7 @@ func (s *epollSet) open() error {
 	}
 	file := os.NewFile(uintptr(fd), "epoll")
 	raw, err := file.SyscallConn()
-	if err == nil { // NewFile says nothing if the runtime could not register the set: no goroutine can wait for it then
+	if err == nil { // NewFile does not report that the runtime could not register the set; no goroutine could then wait for it
 		err = os.NewSyscallError("epoll_ctl", file.SetReadDeadline(time.Time{}))
 	}
 	if err != nil {
@@ -59,8 +59,8 @@ func (s *epollSet) control(op int, sock *socket, events uint32) bool {
 	return unix.EpollCtl(s.fd, op, sock.fd, &ev) == nil
 }
 
-// nests is whether the system tells of each event in an epoll set that is itself in an epoll set, though no call fetches the events
-// of the inner one, as Linux does. gVisor tells of the first event alone: there a goroutine would wait in an inner set for ever.
+// nests reports whether an epoll set reports each event of an epoll set within it, even if no call fetches the events
+// of the inner one. Linux does. gVisor reports only the first event: there a goroutine would wait in an inner set for ever.
 func nests() bool {
 	var event eventFD
 	if event.open() != nil {

@@ -94,7 +94,7 @@ func TestEpollSetThatTheRuntimeCannotWatch(t *testing.T) {
 	require.NoError(t, (<-read).err)
 }
 
-// TestReaderHasNoSetWhereSetsDoNotNest: gVisor does not tell the runtime's epoll set of each event in the reader's. There, and where that
+// TestReaderHasNoSetWhereSetsDoNotNest: gVisor does not report to the runtime's epoll set each event in the reader's. There, and where that
 // cannot be found out, the reader waits for the Poller, whose set is fetched.
 func TestReaderHasNoSetWhereSetsDoNotNest(t *testing.T) {
 	for name, call := range map[string]uint32{"no event arrives": unix.SYS_WRITE, "there is no eventfd": unix.SYS_EVENTFD2} {

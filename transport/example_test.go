@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Fault has the three numbers of the Terminate message that reports it.
+// A Fault contains the three numbers of the Terminate message that reports it.
 func ExampleFault() {
 	err := fmt.Errorf("receiving: %w", transport.Faultf(transport.DDPTooLong, "512 octets for a receive of 256"))
 	var fault *transport.Fault

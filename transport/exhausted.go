@@ -36,9 +36,9 @@ func Exhausted(err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrExhausted, what, err)
 }
 
-// lacksWatch reports whether err is that of an epoll_ctl for which the user has no watch left. The runtime's poller tells only that it
-// watches a descriptor not at all (ErrNoDeadline), and package net the number without the name of the call. That number is also the
-// one of a file for which there is no space.
+// lacksWatch reports whether err is that of an epoll_ctl for which the user has no watch left. The runtime's poller reports only
+// that it does not watch a descriptor at all (ErrNoDeadline), and package net only the errno without the name of the call. A file
+// for which there is no space has the same errno.
 func lacksWatch(err error) bool {
 	if call, ok := errors.AsType[*os.SyscallError](err); ok {
 		return call.Syscall == "epoll_ctl" && (errors.Is(call, syscall.ENOSPC) || errors.Is(call, os.ErrNoDeadline))
@@ -47,8 +47,8 @@ func lacksWatch(err error) bool {
 	return socket && errors.Is(err, syscall.ENOSPC)
 }
 
-// lacksPort reports whether err is that of a connection for which no local port is left, or of a listener that would take any. Where
-// IPv6 is used, the error of a connection may also be that this side has no address.
+// lacksPort reports whether err is that of a connection for which no local port is left, or of a listener that accepts any port. With
+// IPv6 a connection has the same error if this side has no address.
 func lacksPort(err error) bool {
 	call, ok := errors.AsType[*os.SyscallError](err)
 	if !ok {
@@ -64,7 +64,7 @@ func lacksPort(err error) bool {
 	return call.Syscall == "bind" && sockerr.Is(call, syscall.EADDRINUSE) && at.IsValid() && at.Port() == 0
 }
 
-// addressOf is the address that an error of package net names, if one does.
+// addressOf returns the address that an error of package net names, if it names one.
 func addressOf(err error) netip.AddrPort {
 	for {
 		op, ok := errors.AsType[*net.OpError](err)

@@ -43,7 +43,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// An unusable connection is one whose options could not be set. That is no error of the listener, and so the first Read tells.
+// An unusable connection is one whose options could not be set. That is not an error of the listener, so the first Read returns it.
 type unusable struct {
 	net.Conn
 	err error

@@ -11,8 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/sysfail"
 )
 
-// TestAcceptedConnectionWithoutItsOptions is given to the caller, and its first Read tells why it is of no use. If it were only closed,
-// a listener on a system that refuses the option would take no connection, and nothing would tell why.
+// TestAcceptedConnectionWithoutItsOptions is given to the caller, and its first Read says why it is unusable. If it were only closed,
+// a listener on a system that refuses the option would take no connection, and nothing would say why.
 func TestAcceptedConnectionWithoutItsOptions(t *testing.T) {
 	if runtime.GOARCH == "386" || runtime.GOARCH == "s390x" {
 		t.Skip("there the options are set by another system call")

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
-// SetPeerTimeout bounds how long the loss of a peer goes unnoticed that has vanished without
+// SetPeerTimeout bounds how long it goes unnoticed that a peer has vanished without
 // ending the connection. About d after the last acknowledgement of the peer, whether the
 // connection is idle or not, reads and writes fail with ETIMEDOUT. A peer that reads no data
 // for longer than d, but acknowledges the probes of its closed window, has not vanished. Zero
@@ -29,8 +29,8 @@ import (
 //   - Elsewhere, and for a connection of Multipath TCP: the system's own limit of
 //     retransmissions, in general some minutes.
 //
-// Where the system has no such times for the keep-alive probes of a connection, as OpenBSD, it
-// sends them at its own, which may be hours apart.
+// A system that cannot set these times for a connection, such as OpenBSD, sends keep-alive probes
+// at times of its own, which may be hours apart.
 //
 // SetPeerTimeout applies to TCP, and to TLS over TCP. It does nothing for any other
 // connection: the peer of a [Pipe] cannot vanish, and a net.Conn of another type must bound
@@ -45,7 +45,7 @@ func SetPeerTimeout(c net.Conn, d time.Duration) error {
 	return nil
 }
 
-// setKeepAlive sets the probes of a connection, or only turns them on or off where they have no times.
+// setKeepAlive sets the probes of a connection, or only turns them on or off if their times cannot be set.
 func setKeepAlive(c *net.TCPConn, k net.KeepAliveConfig) error {
 	if err := c.SetKeepAliveConfig(k); !unsupported(err) {
 		return err
@@ -53,7 +53,7 @@ func setKeepAlive(c *net.TCPConn, k net.KeepAliveConfig) error {
 	return c.SetKeepAlive(k.Enable)
 }
 
-// unsupported tells that a socket has no such option.
+// unsupported reports whether err says that a socket has no such option.
 func unsupported(err error) bool {
 	return sockerr.Is(err, syscall.ENOPROTOOPT) || sockerr.Is(err, syscall.EOPNOTSUPP)
 }

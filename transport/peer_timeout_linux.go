@@ -10,7 +10,7 @@ import (
 )
 
 // setUserTimeout bounds how long data may stay unacknowledged; 0 restores the bound of the
-// system. A socket of Multipath TCP has that alone.
+// system, the only one that a socket of Multipath TCP supports.
 func setUserTimeout(c *net.TCPConn, d time.Duration) error {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -174,8 +174,8 @@ func (v *ackTimer) every() time.Duration { return max(v.limit/8, 10*time.Millise
 
 // judge reports whether data or a probe is unacknowledged, and whether the peer is lost. Data
 // that waits for the peer's window to open was not sent, so the peer does not have to
-// acknowledge it. After a long time without a judgement, in which this process was stopped, what
-// is unacknowledged may have been sent a moment ago.
+// acknowledge it. A long time without a judgement means that this process was stopped; what
+// is unacknowledged may then have been sent a moment ago.
 func (v *ackTimer) judge(now time.Time, i *unix.TCPInfo) (outstanding, dead bool) {
 	stopped := now.Sub(v.judged) > max(v.limit-v.every(), 2*v.every())
 	v.judged = now

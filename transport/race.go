@@ -20,8 +20,8 @@ func raceWrite(iov []unix.Iovec) {
 	for i := range iov {
 		runtime.RaceReadRange(unsafe.Pointer(iov[i].Base), int(iov[i].Len))
 	}
-	// The variable by which a Write of package syscall happens before its Read is not
-	// exported; a Write that fails releases it, too.
+	// Package syscall does not export the variable by which its Write happens before its
+	// Read; a Write that fails releases it, too.
 	_, _ = syscall.Write(-1, nil)
 }
 

@@ -33,8 +33,8 @@ type side struct {
 	ends  bool   // its FIN is to be recorded, after a running write
 }
 
-// A guarded is a Writer whose panics are failures. One that went on could leave the right to send, or to receive, with a
-// goroutine that does not use it any more, where the program recovers from it.
+// A guarded is a Writer whose panics become errors. A panic that went on, and from which the program recovers, could leave
+// the right to send, or to receive, with a goroutine that no longer uses it.
 type guarded struct{ io.Writer }
 
 func (g guarded) Write(p []byte) (n int, err error) {
@@ -68,8 +68,8 @@ func newRecorder(w io.Writer, local, remote netip.AddrPort, o TapOptions) *recor
 	return r
 }
 
-// put records one segment of s. mu must be held. The time is read here, because with one that was read before mu was
-// locked a segment could be older than the one in front of it.
+// put records one segment of s. mu must be held. The time is read under mu, so that no segment is older than the
+// previous one.
 func (r *recorder) put(s *side, f pcap.Flags, payload []byte) {
 	if r.err != nil || r.reset {
 		return

@@ -11,7 +11,7 @@ import (
 )
 
 // A residency caches which pages, used by one direction of a connection, are in memory. Pages
-// that were in memory a moment ago are assumed to be still: to ask the kernel for each batch
+// that were in memory a moment ago are assumed to be there still: asking the kernel for each batch
 // would take a twentieth of the time of the batch. Only one goroutine at a time may use it.
 type residency struct {
 	known [4]pages // enough for the staging buffers of batches and some buffers of the user

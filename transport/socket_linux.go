@@ -22,7 +22,7 @@ import (
 type socket struct {
 	fd    int
 	users atomic.Int64 // number of goroutines in a system call, plus socketClosed after close
-	eor   uintptr      // MSG_EOR: the octets of the next writev begin a segment of their own; or 0
+	eor   uintptr      // MSG_EOR: the octets of the next writev begin a new segment; or 0
 }
 
 const socketClosed = 1 << 32
@@ -90,9 +90,9 @@ func (s *socket) close() bool {
 // a third of the speed of a transfer on machines where waking a thread is expensive. If it is not
 // told, every garbage collection waits for the end of the call: a tenth of a millisecond for a
 // mebibyte in memory, but as long as the disk takes for pages that have to be loaded first. So
-// the scheduler is told of each call on memory that is known to lie, possibly, in a mapped file
-// (see Prefaulter), and of each long call on memory that is not resident, because the
-// application may have registered memory that it has mapped itself.
+// the scheduler is told of each call on memory that may lie in a mapped file (see Prefaulter),
+// and of each long call on memory that is not resident, because the application may have
+// registered memory that it has mapped itself.
 const tellFrom = 128 << 10
 
 // do makes a non-blocking system call, and repeats it while a signal interrupts it. With told,

@@ -38,7 +38,7 @@ type Stream interface {
 	Disarm()
 	Wake()
 
-	CloseWrite() error // ends our half (FIN)
+	CloseWrite() error // ends this side's half (FIN)
 	Close() error      // releases the connection
 	Abort() error      // ends both halves at once (RST)
 	// Secure reports whether the data is confidential and authenticated.

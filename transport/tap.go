@@ -19,11 +19,11 @@ type TapOptions struct {
 	// Local and Remote are the addresses in the headers. If one is invalid, the addresses
 	// of the Stream are used, or documentation addresses if it has no IP addresses.
 	Local, Remote netip.AddrPort
-	// Passive: the peer has opened the connection, so its SYN comes first.
+	// Passive says that the peer opened the connection, so its SYN comes first.
 	Passive bool
 	// Received is the data that was received before the call of Tap.
 	Received []byte
-	// Continues: w holds an earlier capture, to which this one is appended.
+	// Continues says that w already holds a capture, to which this one is appended.
 	Continues bool
 }
 
@@ -33,8 +33,8 @@ type TapOptions struct {
 // the end. The data of a TLS connection is recorded in plain text.
 //
 // Each packet is one Write to w, which should be fast: Read and Write of the Stream wait for it.
-// CloseWrite, Close and Abort do not wait longer than a second. The caller closes w after s. If a
-// Write fails, or panics, recording ends, the connection continues, and Close returns the error. All
+// CloseWrite, Close and Abort wait at most one second. The caller closes w after s. If a Write
+// fails, or panics, recording ends, the connection continues, and Close returns the error. All
 // other methods are those of s.
 func Tap(s Stream, w io.Writer, o TapOptions) Stream {
 	local, remote := o.Local, o.Remote
@@ -48,8 +48,8 @@ func Tap(s Stream, w io.Writer, o TapOptions) Stream {
 	return t
 }
 
-// tapAddrs returns the addresses of s, or two documentation addresses (RFC 5737): with other ports in the second
-// connection of a capture, whose octets would else look like those of the first one that are sent again.
+// tapAddrs returns the addresses of s, or two documentation addresses (RFC 5737). The second connection of a
+// capture has other ports; otherwise its octets would look like retransmissions of the first one.
 func tapAddrs(s Stream, second bool) (local, remote netip.AddrPort) {
 	l, lok := s.LocalAddr().(*net.TCPAddr)
 	r, rok := s.RemoteAddr().(*net.TCPAddr)
@@ -59,7 +59,7 @@ func tapAddrs(s Stream, second bool) (local, remote netip.AddrPort) {
 			return local, remote
 		}
 	}
-	port := uint16(49152) // the first one that is not registered
+	port := uint16(49152) // the first port that cannot be registered
 	if second {
 		port += 2
 	}
@@ -116,7 +116,7 @@ func (t *tap) Write(bufs [][]byte, wait bool) (int, error) {
 	return n, err
 }
 
-// TCPInfo is that of the Stream below.
+// TCPInfo returns the TCPInfo of the Stream below.
 func (t *tap) TCPInfo() (TCPInfo, bool) { return InfoOf(t.Stream) }
 
 func (t *tap) Prefault(payload [][]byte) { Prefault(t.Stream, payload) }
@@ -129,7 +129,7 @@ func (t *tap) Detach() Stream {
 func (t *tap) CloseWrite() error {
 	err := t.Stream.CloseWrite()
 	if err == nil {
-		_ = t.ends(t.rec.fin) // Close returns it
+		_ = t.ends(t.rec.fin) // Close returns the error
 	}
 	return err
 }
@@ -144,7 +144,7 @@ func (t *tap) Close() error {
 
 func (t *tap) Abort() error {
 	err := t.Stream.Abort()
-	_ = t.ends(t.rec.rst) // recording is all that has failed
+	_ = t.ends(t.rec.rst) // only the recording has failed
 	return err
 }
 

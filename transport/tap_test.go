@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/pcap"
 )
 
-// segments reads back what a tap has written, with what tells segments apart.
+// segments reads back what a tap has written, with the fields that distinguish segments.
 func segments(t *testing.T, file []byte) []pcap.Segment {
 	t.Helper()
 	r, err := pcap.NewReader(bytes.NewReader(file))

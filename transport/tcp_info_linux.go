@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// askTCP is TCP_INFO of a descriptor.
+// askTCP returns the TCP_INFO of a descriptor.
 func askTCP(fd int) (TCPInfo, bool) {
 	i, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {
@@ -20,7 +20,7 @@ func askTCP(fd int) (TCPInfo, bool) {
 	}, true
 }
 
-// infoOfConn asks about a net.Conn, or about that below it.
+// infoOfConn asks about a net.Conn, or about the net.Conn below it.
 func infoOfConn(c net.Conn) (i TCPInfo, ok bool) {
 	switch c := c.(type) {
 	case syscall.Conn:
@@ -28,7 +28,7 @@ func infoOfConn(c net.Conn) (i TCPInfo, ok bool) {
 		if err != nil {
 			return i, false
 		}
-		_ = raw.Control(func(fd uintptr) { i, ok = askTCP(int(fd)) }) // then ok is false
+		_ = raw.Control(func(fd uintptr) { i, ok = askTCP(int(fd)) }) // if it fails ok is false
 		return i, ok
 	case interface{ NetConn() net.Conn }:
 		return infoOfConn(c.NetConn())

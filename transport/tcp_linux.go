@@ -79,8 +79,8 @@ func (s *tcpSetup) Detach() Stream {
 }
 
 // isWithinHost reports whether both ends are on this host. There the peer is neither a card nor Linux's siw, for which MPA
-// chooses where segments begin, and a segment takes all of a usual write: one more for the few octets that are left of it
-// would cost as much as the write.
+// chooses where segments begin. A segment holds all of a usual write; another segment for a few remaining octets would cost
+// as much as the write.
 func isWithinHost(local, remote net.Addr) bool {
 	l, ok := local.(*net.TCPAddr)
 	r, also := remote.(*net.TCPAddr)

@@ -22,7 +22,7 @@ func TLSClient(ctx context.Context, c net.Conn, cfg *tls.Config) (net.Conn, erro
 	return secure(ctx, c, cfg, tls.Client)
 }
 
-// TLSServer is TLSClient for the side that has accepted the connection.
+// TLSServer is like TLSClient, for the side that has accepted the connection.
 func TLSServer(ctx context.Context, c net.Conn, cfg *tls.Config) (net.Conn, error) {
 	return secure(ctx, c, cfg, tls.Server)
 }
@@ -40,7 +40,7 @@ func secure(ctx context.Context, c net.Conn, cfg *tls.Config, side func(net.Conn
 	return t, nil
 }
 
-// causeOf adds the cause to an error that is that of ctx, if it has a cause of its own. Package tls tells of no cause.
+// causeOf adds the cause of ctx to the error of ctx, if ctx has a cause of its own. Package tls reports no cause.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
 		return fmt.Errorf("%w (%w)", cause, err)
@@ -48,8 +48,8 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// atLeast13 returns cfg without the lower versions of TLS. Package tls takes the versions from what GetConfigForClient returns, if
-// that is a configuration.
+// atLeast13 returns cfg without the lower versions of TLS. If GetConfigForClient returns a configuration, package tls takes the
+// versions from that.
 func atLeast13(cfg *tls.Config) *tls.Config {
 	cfg = cfg.Clone()
 	cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS13)
@@ -65,17 +65,17 @@ func atLeast13(cfg *tls.Config) *tls.Config {
 	return cfg
 }
 
-// belowTLS is what a tls.Conn reads from. Package tls takes the end of a connection between two
-// records for that of the peer, so that anyone on the path could forge it (RFC 8446 section 6.1).
+// belowTLS is what a tls.Conn reads from. Package tls treats the end of a connection between two
+// records as an end by the peer, which anyone on the path could forge (RFC 8446 section 6.1).
 type belowTLS struct{ net.Conn }
 
 func (c belowTLS) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if n == 0 && errors.Is(err, io.EOF) { // together with octets package tls takes it for the end of those alone
+	if n == 0 && errors.Is(err, io.EOF) { // with octets, package tls takes io.EOF only for their end
 		err = errTLSCut
 	}
 	return n, err
 }
 
-// NetConn returns what is below, as that of a tls.Conn does.
+// NetConn returns the connection below, as the NetConn of a tls.Conn does.
 func (c belowTLS) NetConn() net.Conn { return c.Conn }

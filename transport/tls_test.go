@@ -18,7 +18,7 @@ func testTLS() (client, server *tls.Config) {
 	return &tls.Config{RootCAs: roots, ServerName: "peer.test"}, &tls.Config{Certificates: []tls.Certificate{cert}}
 }
 
-// An eagerConn tells the end of the connection together with the last octets, as an io.Reader may.
+// An eagerConn reports the end of the connection together with the last octets, as an io.Reader may.
 type eagerConn struct {
 	net.Conn
 	last atomic.Bool // what is read from now on comes before the end

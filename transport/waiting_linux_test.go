@@ -374,7 +374,7 @@ func TestBulkIsNotReported(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestWakeOfAReaderThatHasReadIsLeftToTheNext: what has come is not lost, nor is the wake.
+// TestWakeOfAReaderThatHasReadIsLeftToTheNext: neither the octets that have come nor the wake are lost.
 func TestWakeOfAReaderThatHasReadIsLeftToTheNext(t *testing.T) {
 	a, _ := pollerPair(t, newPoller(t))
 	s := a.(*rawStream)

@@ -2,7 +2,7 @@
 
 package transport
 
-// haveRaw tells whether this build has the raw path.
+// haveRaw reports whether this build has the raw path.
 const haveRaw = false
 
 func isParked(s Stream) bool {

@@ -9,12 +9,12 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Conn is an established session: a [transport.LLP] whose segments come in any
-// order. Close and Abort end it with a Terminate message alike, since RFC 5043 has no
-// other way to end one session of several; after Abort nothing is waited for.
+// A Conn is an established session: a [transport.LLP] whose segments arrive in any
+// order. Close and Abort both end it with a Terminate message, since RFC 5043 has no
+// other way to end one session of several; Abort waits for nothing.
 //
-// All that is sent is copied. While something is received a Conn borrows the memory of
-// one message, while something is to be sent that of a batch.
+// All that is sent is copied. A Conn borrows the memory of one message while it receives,
+// and the memory of a batch while segments wait to be sent.
 type Conn struct {
 	s     Stream
 	limit int // the longest segment
@@ -25,10 +25,10 @@ type Conn struct {
 
 	mu         sync.Mutex
 	ssn        uint16 // of the next message
-	heard      bool   // what we sent first is known to have arrived
+	heard      bool   // our first message is known to have arrived
 	terminated bool   // our Terminate is sent, or will be when heard is set
 	closed     error
-	done       chan struct{} // closed with it
+	done       chan struct{} // closed when closed is set
 
 	// The receiving half, for one at a time.
 	recv    chan struct{} // holds one element while free
@@ -38,8 +38,8 @@ type Conn struct {
 
 var _ transport.LLP = (*Conn)(nil)
 
-// newConn begins a session whose first message has been sent. heard tells that the peer is
-// known to have it.
+// newConn begins a session whose first message has been sent. heard says that the peer is
+// known to have received it.
 func newConn(s Stream, in session, heard bool, maxULPDU int) *Conn {
 	c := &Conn{s: s, session: in, ssn: 1, heard: heard, done: make(chan struct{}), recv: make(chan struct{}, 1)}
 	c.recv <- struct{}{}
@@ -50,11 +50,11 @@ func newConn(s Stream, in session, heard bool, maxULPDU int) *Conn {
 	return c
 }
 
-// MaxULPDU is what a message carries after its DDP-SSN without being fragmented (RFC
-// 5043 section 9).
+// MaxULPDU returns how many octets a message carries after its DDP-SSN without being
+// fragmented (RFC 5043 section 9).
 func (c *Conn) MaxULPDU() int { return c.limit }
 
-// Arm reports false: only a Receive that waits learns that a message has come.
+// Arm reports false: only a waiting Receive learns that a message has arrived.
 func (c *Conn) Arm(func()) bool { return false }
 
 // Disarm does nothing.
@@ -63,18 +63,18 @@ func (c *Conn) Disarm() {}
 // Wake makes a Receive that waits return ErrWoken.
 func (c *Conn) Wake() { c.s.Wake() }
 
-// Caps tells that segments come in any order, under the digest of SCTP.
+// Caps says that segments arrive in any order, and that the CRC of SCTP protects them.
 func (c *Conn) Caps() transport.Caps {
 	return transport.Caps{OutOfOrder: true, Digest: true}
 }
 
-// Path is the network.
+// Path returns the name of the network.
 func (c *Conn) Path() string { return c.s.LocalAddr().Network() }
 
-// LocalAddr is that of the association.
+// LocalAddr returns the local address of the association.
 func (c *Conn) LocalAddr() net.Addr { return c.s.LocalAddr() }
 
-// RemoteAddr is that of the association.
+// RemoteAddr returns the remote address of the association.
 func (c *Conn) RemoteAddr() net.Addr { return c.s.RemoteAddr() }
 
 // CloseSend sends the Terminate message. What the peer still sends is received.
@@ -94,16 +94,16 @@ func (c *Conn) CloseSend() error {
 
 func terminate() []byte { return (&control{function: Terminate}).append(nil) }
 
-// terminateLater has the Terminate sent when it can no longer overtake our first message. The peer's
-// segments do not tell: an initiator may send them as soon as its Initiate is acknowledged, and has
-// the Accept later (RFC 5043 section 6.6).
+// terminateLater sends the Terminate when it can no longer overtake our first message. The peer's
+// segments do not show that: an initiator may send them as soon as its Initiate is acknowledged, and
+// receive the Accept later (RFC 5043 section 6.6).
 func (c *Conn) terminateLater() {
 	if c.s.Acked(nil) {
 		c.hear()
 	}
 }
 
-// hear notes that what we sent first has arrived, or that the peer has ended the session without
+// hear records that our first message has arrived, or that the peer has ended the session without
 // waiting for it, and sends the Terminate that has waited for that.
 func (c *Conn) hear() {
 	c.mu.Lock()
@@ -113,7 +113,7 @@ func (c *Conn) hear() {
 	}
 	c.heard = true
 	if c.terminated {
-		_ = c.send(PPIDControl, terminate(), true) // of a failure Receive tells
+		_ = c.send(PPIDControl, terminate(), true) // Receive reports a failure
 	}
 }
 
@@ -133,8 +133,8 @@ func (c *Conn) Close() error { return c.shut(net.ErrClosed) }
 // Abort ends the session, and keeps the cause.
 func (c *Conn) Abort(cause error) { _ = c.shut(&errtext.Aborted{What: "sctp: session", Cause: cause}) }
 
-// shut ends what is parked. The peer's half is read to its end and thrown away, because the
-// other sessions of the association share the room for what is not read.
+// shut ends the calls that wait. The peer's half is read to its end and discarded, because the
+// other sessions of the association share the space for unread messages.
 func (c *Conn) shut(why error) error {
 	err := c.CloseSend()
 	c.mu.Lock()
@@ -150,7 +150,7 @@ func (c *Conn) shut(why error) error {
 	return err
 }
 
-// takeRecv takes the receiving half, which giveRecv gives back. It reports false if the
+// takeRecv acquires the receiving half, which giveRecv releases. It reports false if the
 // session is closed and its streams are being read to their end.
 func (c *Conn) takeRecv() bool {
 	select {
@@ -168,7 +168,7 @@ func (c *Conn) takeRecv() bool {
 
 func (c *Conn) giveRecv() { c.recv <- struct{}{} }
 
-// failure is why the session is over at this end, or nil.
+// failure returns why the session is over at this end, or nil.
 func (c *Conn) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

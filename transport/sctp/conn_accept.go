@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Request is a session that the peer has asked for, to be accepted or rejected once.
+// A Request is a session that the peer has requested, to be accepted or rejected once.
 type Request struct {
 	s     Stream
 	in    session
@@ -24,8 +24,8 @@ type Request struct {
 	taken bool       // answered
 }
 
-// ReadRequest waits for the peer to ask for a session on s. ctx bounds it. It takes one
-// message and no more: the initiator sends nothing that could come before it (RFC 5043
+// ReadRequest waits until the peer requests a session on s. ctx bounds the wait. It reads
+// only one message: the initiator sends nothing that could arrive before it (RFC 5043
 // section 6.6). After an error s has been released.
 func ReadRequest(ctx context.Context, s Stream) (*Request, error) {
 	in, asked, err := await(ctx, s, false)
@@ -43,8 +43,8 @@ func ReadRequest(ctx context.Context, s Stream) (*Request, error) {
 	return &Request{s: s, in: in, asked: asked}, nil
 }
 
-// Open has seal open the request as it came, from its function code on, before anything of it
-// is believed: from then on PrivateData is the application's part, and seal wraps the answer.
+// Open opens the request with seal, from its function code on, before anything in it is
+// trusted: from then on PrivateData is the application's part, and seal wraps the answer.
 // After an error of seal, which Open returns, the request can only be refused, with that error
 // as the cause.
 func (r *Request) Open(seal transport.Sealer) error {
@@ -53,14 +53,14 @@ func (r *Request) Open(seal transport.Sealer) error {
 	return r.shut
 }
 
-// PrivateData is the initiator ULP's, without the enhanced data.
+// PrivateData returns the private data of the initiator's ULP, without the enhanced data.
 func (r *Request) PrivateData() []byte { return r.asked.private }
 
-// PeerIRD is how many Reads the initiator takes at a time, -1 if it did not say.
+// PeerIRD returns how many Reads the initiator serves at a time, or -1 if it did not say.
 func (r *Request) PeerIRD() int { return r.depth(r.asked.data.IRD) }
 
-// PeerORD is how many Reads the initiator wants to have outstanding, -1 if it did not
-// say.
+// PeerORD returns how many Reads the initiator wants to have outstanding, or -1 if it did
+// not say.
 func (r *Request) PeerORD() int { return r.depth(r.asked.data.ORD) }
 
 func (r *Request) isEnhanced() bool { return r.asked.function.isEnhanced() }
@@ -72,11 +72,11 @@ func (r *Request) depth(d uint16) int {
 	return enhanced.Told(d)
 }
 
-// rtrs is what a responder takes as the first message: anything.
+// rtrs is what a responder accepts as the first message: anything.
 const rtrs = transport.RTRSend | transport.RTRWrite | transport.RTRRead
 
-// Accept opens the session, in the form in which it was asked for. ird and ord are the
-// depths that this end can do and wants. The returned Conn owns the stream. After an error
+// Accept opens the session, in the form in which it was requested. ird and ord are the depths
+// that this end supports and wants. The returned Conn owns the stream. After an error
 // in the arguments nothing has been sent, and the request can still be rejected; after any
 // other error the stream has been released.
 func (r *Request) Accept(o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
@@ -116,15 +116,15 @@ func (r *Request) Accept(o Options, ird, ord int, private []byte) (*Conn, *Terms
 	return newConn(r.s, r.in, false, o.MaxULPDU), t, nil
 }
 
-// Reject refuses the session by order of the ULP, with private as the reason, and
-// releases the stream. ird and ord are the depths that this end would have needed, less
-// than 0 if it is not about them (RFC 6581 section 9.1).
+// Reject refuses the session at the request of the ULP, with private as the reason, and
+// releases the stream. ird and ord are the depths that this end would have needed; a negative
+// value means that the depth is not the reason (RFC 6581 section 9.1).
 func (r *Request) Reject(ird, ord int, private []byte) error {
 	return r.reject(transport.ErrRejected, ird, ord, private)
 }
 
-// Refuse is Reject for a request that Open has not accepted. cause is what Open has returned:
-// what the initiator learns of it is for the Sealer to say.
+// Refuse is like Reject, for a request that Open has not accepted. cause is the error of Open;
+// the Sealer decides what the initiator learns of it.
 func (r *Request) Refuse(cause error) error { return r.reject(cause, -1, -1, nil) }
 
 func (r *Request) reject(cause error, ird, ord int, private []byte) error {
@@ -152,7 +152,7 @@ func (r *Request) reject(cause error, ird, ord int, private []byte) error {
 	return err
 }
 
-// checkOpened tells whether all that there is to authenticate the request has accepted it.
+// checkOpened checks that the Sealer, if there is one, has accepted the request.
 func (r *Request) checkOpened(o Options) error {
 	switch {
 	case r.shut != nil:
@@ -165,9 +165,9 @@ func (r *Request) checkOpened(o Options) error {
 
 var errNotOpened = errors.New("sctp: Options.Seal is that of an initiator: have Request.Open open the request")
 
-// Close ends a request that the ULP does not answer, because too many wait for one above
-// all: by a Terminate message (RFC 5043 section 6.4). It does nothing to one that was
-// answered, but for waiting until a refusal is sent.
+// Close ends a request that the ULP does not answer, mostly because too many requests wait,
+// by a Terminate message (RFC 5043 section 6.4). If the request was answered, Close only waits
+// until a refusal has been sent.
 func (r *Request) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +176,7 @@ func (r *Request) Close() {
 	}
 }
 
-// take reports true once: the caller then answers. Preconditions: mu is held.
+// take reports true once: the caller must then answer. Preconditions: mu is held.
 func (r *Request) take() bool {
 	first := !r.taken
 	r.taken = true
@@ -185,7 +185,7 @@ func (r *Request) take() bool {
 
 var errAnswered = fmt.Errorf("sctp: the request was answered before: %w", net.ErrClosed)
 
-// refuse ends a session before it is open, and without the ULP.
+// refuse ends a session before it is open, without involving the ULP.
 func refuse(s Stream, clean bool) {
 	msg := terminate()
 	binary.BigEndian.PutUint16(msg, 0)
@@ -193,8 +193,8 @@ func refuse(s Stream, clean bool) {
 	s.Release(clean && err == nil)
 }
 
-// LocalAddr is that of the association.
+// LocalAddr returns the local address of the association.
 func (r *Request) LocalAddr() net.Addr { return r.s.LocalAddr() }
 
-// RemoteAddr is that of the association.
+// RemoteAddr returns the remote address of the association.
 func (r *Request) RemoteAddr() net.Addr { return r.s.RemoteAddr() }

@@ -7,21 +7,21 @@ import (
 	"sync"
 )
 
-// A Backlog has the sessions that peers have asked a listener for and that are not
-// taken yet. All methods may be called from any goroutine.
+// A Backlog holds the sessions that peers have requested from a listener and that Accept has
+// not returned yet. All methods may be called from any goroutine.
 type Backlog struct {
 	requests chan *Request
 	closed   chan struct{}
-	failed   chan struct{} // has an element where an outage has begun that Accept has not told of
+	failed   chan struct{} // has an element if Accept has yet to report an outage that has begun
 	refused  func(remote net.Addr, cause error)
 
-	mu     sync.Mutex // held where requests are put in, and by Close
+	mu     sync.Mutex // held to add requests, and by Close
 	over   bool
 	outage error
 }
 
-// NewBacklog makes one for so many sessions, one at least. refused is told of sessions that peers have begun to ask for and that
-// Accept will not return, until Close is called; it may be nil.
+// NewBacklog returns a Backlog for n sessions, at least one. Until Close is called, refused is called for each session that
+// a peer has begun to request and that Accept will not return; it may be nil.
 func NewBacklog(n int, refused func(remote net.Addr, cause error)) *Backlog {
 	if refused == nil {
 		refused = func(net.Addr, error) {}
@@ -31,14 +31,14 @@ func NewBacklog(n int, refused func(remote net.Addr, cause error)) *Backlog {
 
 // Why a session is refused before the ULP learns of it.
 var (
-	// ErrGivenUp says that the peer has not asked for its session when a younger one needed its place.
+	// ErrGivenUp says that the peer had not requested its session when a younger one needed its place.
 	ErrGivenUp = errors.New("sctp: given up for a younger session, since too many had not been asked for")
 
 	errTooMany = errors.New("sctp: as many sessions wait for an answer as may")
 )
 
-// Ask reads what a peer asks for on s, as [ReadRequest] does. Where too many sessions wait
-// it is refused (RFC 5043 section 6.4).
+// Ask reads a peer's request on s, as [ReadRequest] does. If too many sessions wait, it
+// refuses the request (RFC 5043 section 6.4).
 func (b *Backlog) Ask(ctx context.Context, s Stream) {
 	remote := s.RemoteAddr()
 	r, err := ReadRequest(ctx, s)
@@ -46,7 +46,7 @@ func (b *Backlog) Ask(ctx context.Context, s Stream) {
 		r.Close()
 		err = errTooMany
 	}
-	if err != nil && !b.Closed() && !errors.Is(err, context.Canceled) { // else it is the end of the listener
+	if err != nil && !b.Closed() && !errors.Is(err, context.Canceled) { // otherwise the listener ends
 		b.refused(remote, err)
 	}
 }
@@ -65,7 +65,7 @@ func (b *Backlog) put(r *Request) bool {
 	}
 }
 
-// SetOutage is for the back end: err is why no new association of a peer can be taken now, nil if they can.
+// SetOutage is for the back end: err says why no new association of a peer can be accepted now, or is nil if they can.
 func (b *Backlog) SetOutage(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,15 +78,15 @@ func (b *Backlog) SetOutage(err error) {
 	b.outage = err
 }
 
-// Outage is why no new association of a peer can be taken now, nil if they can. Sessions may come on those that there are.
+// Outage returns why no new association of a peer can be accepted now, or nil if they can. Sessions may arrive on existing ones.
 func (b *Backlog) Outage() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.outage
 }
 
-// Accept returns the next session that a peer asks for. Where an outage begins it returns the reason once, unless the outage has
-// ended by then: see [Backlog.Outage]. After Close the error matches net.ErrClosed.
+// Accept returns the next session that a peer requests. When an outage begins, Accept returns the reason once, unless the outage
+// has ended by then: see [Backlog.Outage]. After Close the error matches net.ErrClosed.
 func (b *Backlog) Accept() (*Request, error) {
 	for {
 		select {
@@ -123,7 +123,7 @@ func (b *Backlog) Close() bool {
 	}
 }
 
-// Closed tells whether Close was called.
+// Closed reports whether Close was called.
 func (b *Backlog) Closed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,13 +10,13 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Connect asks the peer for a session on s and waits for the answer (RFC 5043 section
-// 6). ird and ord are the depths that this end can do and wants; less than 0 counts as
+// Connect requests a session from the peer on s and waits for the answer (RFC 5043 section
+// 6). ird and ord are the depths that this end supports and wants; a negative value counts as
 // 0. ctx bounds the exchange.
 //
-// With o.Seal nothing of the answer is believed, a refusal included, before Seal.Open has
-// accepted it: an error of Open is that of Connect, and no *RejectError. A Terminate, which
-// has no private data, is taken as it is.
+// With o.Seal nothing in the answer, not even a refusal, is trusted before Seal.Open has
+// accepted it: Connect returns an error of Open, and no *RejectError. A Terminate, which
+// has no private data, is accepted as it is.
 //
 // The returned Conn owns s. After an error, which may be a [*RejectError] or match
 // [ErrRefused], s has been released.
@@ -58,7 +58,7 @@ func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []b
 	return c, t, nil
 }
 
-// judge is what the answer to a request means, if not that it was accepted.
+// judge returns the error that the answer to a request means, or nil if the request was accepted.
 func judge(request Function, answer *control, seal transport.Sealer) error {
 	if seal != nil && answer.function != Terminate {
 		if err := answer.open(seal); err != nil {
@@ -80,8 +80,8 @@ func judge(request Function, answer *control, seal transport.Sealer) error {
 }
 
 // refuse ends a session that was never open. A Reject or a Terminate in answer to our
-// Initiate, even if nothing else of it is believed, has ended it already (RFC 5043 sections
-// 6.3 and 6.4); else a Terminate does. answer is nil if none has come.
+// Initiate, even if nothing else in it is trusted, has already ended it (RFC 5043 sections
+// 6.3 and 6.4); otherwise a Terminate ends it. answer is nil if none has arrived.
 func (c *Conn) refuse(err error, answer *control) error {
 	if answer != nil && answer.function.refuses() {
 		c.terminated = true
@@ -92,7 +92,7 @@ func (c *Conn) refuse(err error, answer *control) error {
 	return err
 }
 
-// await waits for the peer's first message, and holds back what overtakes it if it may.
+// await waits for the peer's first message. It holds back messages that overtake the first one, if mayOvertake is set.
 func await(ctx context.Context, s Stream, mayOvertake bool) (session, *control, error) {
 	defer context.AfterFunc(ctx, s.Wake)()
 	buf := readBuffers.Get()

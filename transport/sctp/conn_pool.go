@@ -10,23 +10,23 @@ import (
 	"sync"
 )
 
-// An Association is one that sessions share, as a back end has it.
+// An Association is an association of a back end, which sessions share.
 type Association interface {
 	comparable
-	// Open takes a pair of streams for a session. It reports false if there is none, or
-	// the association has ended.
+	// Open returns a free pair of streams for a session. It reports false if there is none,
+	// or the association has ended.
 	Open() (Stream, bool)
-	// Err is why the association has ended, nil if it has not.
+	// Err returns why the association has ended, or nil if it has not.
 	Err() error
 	// Retire refuses to open more sessions, and ends the association, unless a session
-	// uses it. It does not wait for that.
+	// uses it. It does not wait for the end.
 	Retire()
-	// End ends the association, with all that was made for it, and waits for that.
+	// End ends the association, with all that was made for it, and waits for the end.
 	End()
 }
 
-// A Pool opens sessions, all those with one peer on one association, as far as that has
-// streams for them. It is the client of a back end. K is what tells peers apart. All
+// A Pool opens sessions. All sessions with one peer share an association, as long as that
+// has streams for them. It is the client of a back end. K distinguishes peers. All
 // methods may be called from any goroutine.
 type Pool[K comparable, A Association] struct {
 	associate func(ctx context.Context, to K) (A, error)
@@ -37,22 +37,22 @@ type Pool[K comparable, A Association] struct {
 	all    map[A]struct{}
 }
 
-// shared is the association with a peer, which may be about to be made.
+// shared is the association with a peer, which may still be being established.
 type shared[A Association] struct {
-	made chan struct{} // closed when a or err is there
+	made chan struct{} // closed when a or err is set
 	a    A
 	err  error
 }
 
-// NewPool makes a Pool whose associations associate makes.
+// NewPool returns a Pool whose associations are established by associate.
 func NewPool[K comparable, A Association](associate func(ctx context.Context, to K) (A, error)) *Pool[K, A] {
 	return &Pool[K, A]{associate: associate, peers: make(map[K]*shared[A]), all: make(map[A]struct{})}
 }
 
-// Open returns a pair of streams to a peer, for a session. ctx bounds the making of an
-// association.
+// Open returns a pair of streams to a peer, for a session. ctx bounds the establishment of
+// an association.
 func (p *Pool[K, A]) Open(ctx context.Context, to K) (Stream, error) {
-	last := net.ErrClosed // of one that is about to end
+	last := net.ErrClosed // for an association that is about to end
 	for range openings {
 		sh, err := p.share(ctx, to)
 		if err != nil {
@@ -69,11 +69,11 @@ func (p *Pool[K, A]) Open(ctx context.Context, to K) (Stream, error) {
 	return nil, fmt.Errorf("sctp: no association with the peer lasts: %w", last)
 }
 
-// openings is how many associations Open looks for streams on. One that was full, or about
-// to end, is followed by a new one; a peer that ends them all is not asked for ever.
+// openings is how many associations Open tries. An association that is full, or about to end,
+// is followed by a new one; the limit is for a peer that ends them all.
 const openings = 8
 
-// share returns the association with a peer, and makes it if there is none.
+// share returns the association with a peer, and establishes it if there is none.
 func (p *Pool[K, A]) share(ctx context.Context, to K) (*shared[A], error) {
 	p.mu.Lock()
 	if p.closed {
@@ -110,11 +110,11 @@ func (p *Pool[K, A]) share(ctx context.Context, to K) (*shared[A], error) {
 	return sh, err
 }
 
-// errGivenUp stands for the failure of a caller whose context has ended, which says nothing of the
-// peer: those that wait try for themselves.
+// errGivenUp stands for the failure of a caller whose context has ended, which says nothing about
+// the peer: other callers that wait then try for themselves.
 var errGivenUp = errors.New("sctp: the association was given up")
 
-// keep notes an association that Close has to end.
+// keep records an association that Close must end.
 func (p *Pool[K, A]) keep(a A) error {
 	p.mu.Lock()
 	closed := p.closed
@@ -140,9 +140,9 @@ func (p *Pool[K, A]) forget(to K, sh *shared[A]) {
 	}
 }
 
-// Idled ends an association that is not in use any more. The back end calls it when the
-// last session of an association has ended. Another one may have begun since: Open then no
-// longer uses the association, which ends with that session.
+// Idled ends an association that is no longer in use. The back end calls it when the last
+// session of an association has ended. If another session has begun since, Open no longer
+// uses the association, which ends with that session.
 func (p *Pool[K, A]) Idled(a A) {
 	p.mu.Lock()
 	for to, sh := range p.peers {
@@ -158,14 +158,14 @@ func (p *Pool[K, A]) Idled(a A) {
 	a.Retire()
 }
 
-// Associations lists those that were made and have not ended, and a few of the others.
+// Associations returns the established associations, and perhaps a few that have ended.
 func (p *Pool[K, A]) Associations() []A {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.all))
 }
 
-// Close ends all associations, and waits for it.
+// Close ends all associations, and waits until they have ended.
 func (p *Pool[K, A]) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -177,8 +177,8 @@ func (p *Pool[K, A]) Close() {
 	ends.Wait()
 }
 
-// Decline refuses what a peer asks of an end that takes no sessions (RFC 5043 section
-// 6.4). It reads as [ReadRequest] does.
+// Decline refuses a session that a peer requests from an end that accepts none (RFC 5043
+// section 6.4). It reads as [ReadRequest] does.
 func Decline(ctx context.Context, s Stream) {
 	if r, err := ReadRequest(ctx, s); err == nil {
 		r.Close()

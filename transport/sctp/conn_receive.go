@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// readSize holds the longest message that is taken: what fits the largest Ethernet
+// readSize holds the longest message that is accepted: what fits the largest Ethernet
 // frame.
 const readSize = 9 << 10
 
@@ -18,8 +18,8 @@ type readBuffer [readSize]byte
 
 var readBuffers = freelist.List[readBuffer]{Retain: 8, New: func() *readBuffer { return new(readBuffer) }}
 
-// Receive hands a segment to p, or what was held back, as LLP says. It cannot tell without
-// waiting whether one has come.
+// Receive implements [transport.LLP]: it hands a segment to p, or the segments that were held
+// back. It cannot tell without waiting whether one has arrived.
 func (c *Conn) Receive(p transport.Placer, wait transport.Wait) error {
 	if wait == transport.NoWait {
 		return transport.ErrAgain
@@ -42,7 +42,7 @@ func (c *Conn) Receive(p transport.Placer, wait transport.Wait) error {
 	return c.recvErr
 }
 
-// giveUp keeps why nothing is delivered any more.
+// giveUp records why nothing is delivered any more.
 func (c *Conn) giveUp(err error) {
 	if closed := c.failure(); closed != nil {
 		err = closed
@@ -67,8 +67,8 @@ func (c *Conn) receive(p transport.Placer) error {
 	return err
 }
 
-// deliverEarly hands up what was held back: what came before the Accept, or what the
-// Placer did not take.
+// deliverEarly delivers what was held back: segments that arrived before the Accept, or that
+// the Placer did not accept.
 func (c *Conn) deliverEarly(p transport.Placer) error {
 	for len(c.session.early) > 0 {
 		m := c.session.early[0]
@@ -80,7 +80,7 @@ func (c *Conn) deliverEarly(p transport.Placer) error {
 	return nil
 }
 
-// read returns the next segment, lent until the next call.
+// read returns the next segment, which is valid until the next call.
 func (c *Conn) read(buf *readBuffer) (message, error) {
 	for {
 		if err := c.failure(); err != nil {
@@ -103,7 +103,7 @@ func (c *Conn) read(buf *readBuffer) (message, error) {
 	}
 }
 
-// Discard reads to the peer's Terminate and looks at nothing, as LLP says.
+// Discard implements [transport.LLP]: it reads up to the peer's Terminate, and discards everything.
 func (c *Conn) Discard() error {
 	if !c.takeRecv() {
 		return c.failure()
@@ -126,16 +126,16 @@ func (c *Conn) Discard() error {
 
 var errDiscarded = errors.New("sctp: the receiving half was given up")
 
-// drainTime is how long a peer that has not ended its half of a closed session may say nothing
-// before its streams are given up. A peer that ends it after that takes them for free, and begins
-// another session on them in vain: it is longer than an association survives an outage.
+// drainTime is how long a peer that has not ended its half of a closed session may be silent
+// before its streams are given up. A peer that ends it later believes that they are free, and begins
+// another session on them in vain. So drainTime is longer than an association survives an outage.
 const drainTime = time.Minute
 
-// mostLate is how late the end of that time may be noticed in a process that runs, and how long one that was stopped reads on.
+// mostLate is how late a running process may notice the end of drainTime, and how long a process that was stopped reads on.
 const mostLate = time.Second
 
-// drain reads the peer's half of a closed session to its end, and gives the streams back. What has come while this process was
-// stopped is read first.
+// drain reads the peer's half of a closed session to its end, and releases the streams. What has arrived while this process
+// was stopped is read first.
 func (c *Conn) drain() {
 	<-c.recv
 	defer c.giveRecv()

@@ -9,23 +9,23 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// batchSize is how many octets a batch takes, batchLen how many segments.
+// A batch holds at most batchSize octets and batchLen segments.
 const (
 	batchSize = 128 << 10
 	batchLen  = 256
 )
 
-// A batch is messages that were appended and are not yet sent, one after the other.
+// A batch contains, one after the other, messages that were appended and are not yet sent.
 type batch struct {
 	buf  [batchSize]byte
 	ends [batchLen]int
-	n    int // of ends
-	sent int // of n
+	n    int // number of ends
+	sent int // how many of n were sent
 }
 
 var batches = freelist.List[batch]{Retain: 8, New: func() *batch { return new(batch) }}
 
-// end is where message i ends; it begins where the one before it ends.
+// end returns where message i ends; it begins where the previous message ends.
 func (b *batch) end(i int) int {
 	if i < 0 {
 		return 0
@@ -33,8 +33,8 @@ func (b *batch) end(i int) int {
 	return b.ends[i]
 }
 
-// Append copies one segment into the batch, as LLP says. One that is longer than
-// MaxULPDU, or empty, ends the sending half: Flush tells (RFC 5043 section 9).
+// Append implements [transport.LLP]: it copies one segment into the batch. An empty segment, or
+// one longer than MaxULPDU, ends the sending half, which Flush reports (RFC 5043 section 9).
 func (c *Conn) Append(head []byte, payload [][]byte, _ bool) bool {
 	n := len(head)
 	for _, p := range payload {
@@ -68,7 +68,7 @@ func (c *Conn) Append(head []byte, payload [][]byte, _ bool) bool {
 // Stage does nothing: all is copied already.
 func (c *Conn) Stage() {}
 
-// Flush sends the batch, as LLP says.
+// Flush implements [transport.LLP]: it sends the batch.
 func (c *Conn) Flush(wait bool) error {
 	for c.sendErr == nil && c.out != nil {
 		err := c.flush(c.out)
@@ -86,11 +86,11 @@ func (c *Conn) Flush(wait bool) error {
 	return c.sendErr
 }
 
-// flush sends as much as there is room for.
+// flush sends as many messages as there is room for.
 func (c *Conn) flush(b *batch) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.heard && c.ssn == 1 { // later the Terminate would have to wait for the segments as well
+	if !c.heard && c.ssn == 1 { // later, the Terminate would have to wait for the segments as well
 		c.heard = c.s.Acked(atOnce)
 	}
 	for b.sent < b.n {
@@ -108,7 +108,7 @@ func (c *Conn) flush(b *batch) error {
 	return nil
 }
 
-// atOnce ends a wait when it begins.
+// atOnce is a closed channel, which ends a wait at once.
 var atOnce = func() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)

@@ -10,9 +10,9 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Source is this machine's address on the way to a peer: the one that an association is
-// made from (RFC 5043 section 7.2). The error says why there is no way, or that the system could not
-// be asked: [transport.Exhausted] tells.
+// Source returns this machine's address on the route to a peer: the one that an association is
+// made from (RFC 5043 section 7.2). The error says why there is no route, or that the system could not
+// be asked, which [transport.Exhausted] distinguishes.
 func Source(to netip.Addr) (netip.Addr, error) {
 	const any = 9
 	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, any)))
@@ -24,10 +24,10 @@ func Source(to netip.Addr) (netip.Addr, error) {
 	return from.Unmap(), nil
 }
 
-// Resolve finds the IP address that a host stands for. Of a name that has several it is the first one
-// of IPv4 that there is a way to, if there is one, as where package net listens: both ends find the same
-// for a name such as localhost. The zone of an address is as in the addresses of packets: the name of the interface,
-// and of link-local addresses alone.
+// Resolve returns the IP address of a host. For a name with several addresses it returns the first IPv4
+// address that has a route, if there is one, as package net does to listen: both ends find the same address
+// for a name such as localhost. Only link-local addresses have a zone, which is the name of the interface,
+// as in the addresses of packets.
 func Resolve(ctx context.Context, host string) (netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return named(ip).Unmap(), nil
@@ -39,8 +39,8 @@ func Resolve(ctx context.Context, host string) (netip.Addr, error) {
 	return favorite(ips, Source)
 }
 
-// Reachable is where a peer is whose address is written as ip: an unspecified address, such as that of a listener at all of them, means
-// this machine, as in package net. The peer would answer from another one.
+// Reachable returns the address of a peer that is written as ip: an unspecified address, such as that of a listener at all addresses,
+// means this machine, as in package net. The peer would answer from another address.
 func Reachable(ip netip.Addr) netip.Addr {
 	switch {
 	case !ip.IsUnspecified():
@@ -51,8 +51,8 @@ func Reachable(ip netip.Addr) netip.Addr {
 	return netip.IPv6Loopback()
 }
 
-// favorite is the first address of IPv4 that can be reached, if there is one: a host may have IPv6 alone. Where the system could not
-// be asked it is none, because the peer may not be at another one.
+// favorite returns the first IPv4 address that can be reached, or else the first address: a host may have only IPv6. If the system
+// could not be asked it returns an error, because the peer may not be at another address.
 func favorite(ips []netip.Addr, source func(netip.Addr) (netip.Addr, error)) (netip.Addr, error) {
 	for i, ip := range ips {
 		ips[i] = ip.Unmap()
@@ -72,8 +72,8 @@ func favorite(ips []netip.Addr, source func(netip.Addr) (netip.Addr, error)) (ne
 	return ips[0], nil
 }
 
-// named returns ip with the name of the zone, where that is the number of an interface, and without a zone that says
-// nothing.
+// named returns ip with the name of the interface instead of its number in the zone, and without a zone unless ip is
+// link-local.
 func named(ip netip.Addr) netip.Addr {
 	if !ip.IsLinkLocalUnicast() {
 		return ip.WithZone("")

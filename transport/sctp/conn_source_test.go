@@ -34,7 +34,8 @@ func TestResolve(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestNameOfSeveralAddresses stands for one of IPv4, if it has one that can be reached: a listener at the name is there.
+// TestNameOfSeveralAddresses stands for an IPv4 address, if it has one that can be reached, because a listener at the name
+// uses that address.
 func TestNameOfSeveralAddresses(t *testing.T) {
 	six, four, mapped := netip.MustParseAddr("::1"), netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::ffff:127.0.0.1")
 	reaches := func(is func(netip.Addr) bool) func(netip.Addr) (netip.Addr, error) {

@@ -124,7 +124,7 @@ func (s *askedStream) Send(ppid uint32, msg []byte, urgent bool) error {
 	return s.fakeStream.Send(ppid, msg, urgent)
 }
 
-// TestSCTP_29_TerminateDoesNotOvertakeTheAccept: only an acknowledgement tells that the initiator has it.
+// TestSCTP_29_TerminateDoesNotOvertakeTheAccept: only an acknowledgement shows that the initiator has it.
 // Its segments may have been sent before.
 func TestSCTP_29_TerminateDoesNotOvertakeTheAccept(t *testing.T) {
 	for _, segments := range []bool{false, true} {
@@ -312,7 +312,7 @@ func TestPeerEndsBeforeItHasAcknowledgedTheAccept(t *testing.T) {
 	}
 }
 
-// TestSCTP_31_ClosedSessionWhosePeerStillSends is read to its end, as long as that takes.
+// TestSCTP_31_ClosedSessionWhosePeerStillSends is read to its end, however long that takes.
 func TestSCTP_31_ClosedSessionWhosePeerStillSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := active(t)
@@ -329,7 +329,7 @@ func TestSCTP_31_ClosedSessionWhosePeerStillSends(t *testing.T) {
 }
 
 // TestSCTP_5_22_OtherProtocolsWithinASession: a message with another payload protocol identifier ends the session, although
-// its number is that of the next segment.
+// it has the number of the next segment.
 func TestSCTP_5_22_OtherProtocolsWithinASession(t *testing.T) {
 	for _, ppid := range []uint32{0, PPIDSegment - 1, PPIDControl + 1, PPIDSegment << 24} {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 	PPIDControl = 17 // session control
 )
 
-// Adaptation is the adaptation code point by which both ends of an association tell in
+// Adaptation is the adaptation code point by which both ends of an association declare in
 // INIT and INIT ACK that it carries DDP (RFC 5043 section 5.1).
 const Adaptation = 1
 
@@ -42,16 +42,16 @@ func (f Function) String() string { return names.Of(f, functionNames[:], "functi
 
 func (f Function) isEnhanced() bool { return f >= EnhancedInitiate && f <= EnhancedReject }
 
-// refuses tells whether f, in answer to a request, ends the session.
+// refuses reports whether f, in answer to a request, ends the session.
 func (f Function) refuses() bool { return f == Reject || f == Terminate || f == EnhancedReject }
 
 // The sizes of messages, in octets.
 const (
 	ssnSize     = 2
 	controlSize = ssnSize + 2 // DDP-SSN and function code
-	// MaxPrivateData is all that a control message may carry, enhanced data included.
+	// MaxPrivateData is the most that a control message may carry, enhanced data included.
 	MaxPrivateData = 512
-	// MinMessage is the least that a back end must be able to send without
+	// MinMessage is the size that every back end must be able to send without
 	// fragmentation: the largest control message (RFC 5043 section 9).
 	MinMessage = controlSize + MaxPrivateData
 )
@@ -70,7 +70,7 @@ type control struct {
 	private  []byte        // the ULP's
 	data     enhanced.Data // of an enhanced function
 	bare     bool          // an Enhanced Reject without enhanced data
-	frame    []byte        // of the peer's: all from the function code on
+	frame    []byte        // of a message of the peer: everything from the function code on
 }
 
 // append appends the message, with room for the DDP-SSN, to b.
@@ -83,7 +83,7 @@ func (c *control) append(b []byte) []byte {
 	return append(b, c.private...)
 }
 
-// parseControl reads a message. What it returns shares the octets of msg.
+// parseControl reads a message. The result shares the octets of msg.
 func parseControl(msg []byte) (control, error) {
 	if len(msg) < controlSize {
 		return control{}, violation("a control message of %d octets", len(msg))
@@ -113,8 +113,8 @@ func parseControl(msg []byte) (control, error) {
 	return c, nil
 }
 
-// A ViolationError tells what a peer did that RFC 5043 does not allow. It ends the
-// session (section 6.1 there); no code of a Terminate message stands for it.
+// A ViolationError says what a peer did that RFC 5043 does not allow. It ends the
+// session (section 6.1 there); no Terminate code describes it.
 type ViolationError struct{ What string }
 
 func (e *ViolationError) Error() string { return "sctp: the peer sent " + e.What }

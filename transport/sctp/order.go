@@ -1,18 +1,18 @@
 package sctp
 
-// window is how far ahead of the oldest message that is missing one may be: what 16 bits
-// can tell apart from a message of the past (RFC 5043 section 10).
+// window is how far a message may be ahead of the oldest missing one: as far as 16 bits
+// can distinguish it from a message of the past (RFC 5043 section 10).
 const window = 1<<15 - 1
 
-// arrivals finds the place of each message of a session in the order of its sender, and
-// lets each place be taken once. It is pure.
+// arrivals determines the place of each message of a session in the order of its sender, and
+// accepts each place once. It does no I/O.
 type arrivals struct {
-	next  uint64 // the oldest that is missing
-	top   uint64 // one after the last that has come
+	next  uint64 // the oldest missing message
+	top   uint64 // one after the last message that has arrived
 	ahead []uint64
 }
 
-// take notes the message with this DDP-SSN, and returns its place.
+// take records the message with this DDP-SSN, and returns its place.
 func (a *arrivals) take(ssn uint16) (uint64, error) {
 	d := ssn - uint16(a.next)
 	seq := a.next + uint64(d)
@@ -32,7 +32,7 @@ func (a *arrivals) take(ssn uint16) (uint64, error) {
 	return seq, nil
 }
 
-// The bits of ahead, one for each place within the window, are made when the first
+// The bits of ahead, one for each place within the window, are allocated when the first
 // message overtakes another.
 
 func (a *arrivals) has(seq uint64) bool {

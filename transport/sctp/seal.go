@@ -26,8 +26,8 @@ func (c control) sealed(x enhanced.Seal) ([]byte, error) {
 	return append(make([]byte, ssnSize, ssnSize+len(frame)), frame...), nil
 }
 
-// open has s open c, which is a message of the peer's, and leaves in it the application's part of
-// the private data.
+// open opens c, which is a message of the peer, with s. The application's part of the private data
+// remains in c.
 func (c *control) open(s transport.Sealer) error {
 	app, err := s.Open(c.frame, len(c.frame)-len(c.private))
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *control) open(s transport.Sealer) error {
 	return err
 }
 
-// own copies c from the buffer that it came in.
+// own copies c out of the receive buffer.
 func (c *control) own() {
 	c.frame = bytes.Clone(c.frame)
 	c.private = c.frame[len(c.frame)-len(c.private):]

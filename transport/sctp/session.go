@@ -2,17 +2,17 @@ package sctp
 
 import "encoding/binary"
 
-// A session is what one end knows of the peer's half of a session: the sequence of its
-// messages, and whether that is a legal one (RFC 5043 section 6). It is pure.
+// A session is what one end knows about the peer's half of a session: the sequence of its
+// messages, and whether it is legal (RFC 5043 section 6). It does no I/O.
 type session struct {
-	begun bool // a message has come, a legal one or not
+	begun bool // a message has arrived, legal or not
 	in    arrivals
-	end   uint64 // the place of its Terminate, 0 while none has come
+	end   uint64 // the place of its Terminate, 0 until that arrives
 	early []message
 	held  int // octets of early
 }
 
-// A message is one that came before it could be used.
+// A message is a segment that arrived before it could be delivered.
 type message struct {
 	seq uint64
 	ulp []byte
@@ -21,10 +21,10 @@ type message struct {
 // earlyLimit bounds the octets of segments that overtake an Accept.
 const earlyLimit = 1 << 20
 
-// receive takes a message of the peer. A segment, if it is one, has the place seq among
-// the segments of the session, which begin after one control message. A control message
-// is returned when the session is not open; that the peer has terminated an open one is
-// what ended tells.
+// receive processes a message of the peer. If it is a segment, seq is its place among the
+// segments of the session, which begin after one control message. A control message is
+// returned while the session is not open; ended reports that the peer has terminated an
+// open session.
 func (s *session) receive(ppid uint32, msg []byte) (seq uint64, segment []byte, c *control, err error) {
 	s.begun = true
 	if len(msg) < ssnSize || ppid != PPIDSegment && ppid != PPIDControl {
@@ -47,7 +47,7 @@ func (s *session) receive(ppid uint32, msg []byte) (seq uint64, segment []byte, 
 	return at - 1, msg[ssnSize:], nil, nil
 }
 
-// control takes a control message. Only the first message of a session, and its
+// control processes a control message. Only the first message of a session, and its
 // Terminate, can be one.
 func (s *session) control(at uint64, msg []byte) (*control, error) {
 	c, err := parseControl(msg)
@@ -67,10 +67,10 @@ func (s *session) control(at uint64, msg []byte) (*control, error) {
 	return nil, nil
 }
 
-// ended tells that the peer's Terminate and all before it have come, and nothing after it.
+// ended reports whether the peer's Terminate and all messages before it have arrived, and nothing after it.
 func (s *session) ended() bool { return s.end != 0 && s.in.next > s.end && s.in.top == s.end+1 }
 
-// keep remembers a segment that came before the answer that opens the session.
+// keep stores a segment that arrived before the answer that opens the session.
 func (s *session) keep(seq uint64, segment []byte) error {
 	if s.held += len(segment); s.held > earlyLimit {
 		return violation("more than %d octets of segments before it accepted the session", earlyLimit)

@@ -10,20 +10,20 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// Network is what this package is called where networks have names.
+// Network is the name of this package's network.
 const Network = "sctp"
 
-// Whose addresses a socket is asked for.
+// The socket options for the addresses of either end.
 const (
 	localAddrs = 109 // SCTP_GET_LOCAL_ADDRS
 	peerAddrs  = 108 // SCTP_GET_PEER_ADDRS
 )
 
 // An Addr is the address of an SCTP endpoint: a port, at one or more IP addresses. It is
-// written as "host:port", or "host/host:port" where it is at several. A name stands for one IP
-// address, of IPv4 if it has any that can be reached.
+// written as "host:port", or "host/host:port" if there are several. A name stands for one IP
+// address: an IPv4 address if it has one that can be reached.
 type Addr struct {
-	IPs  []netip.Addr // none: all of the machine's
+	IPs  []netip.Addr // none: all addresses of the machine
 	Port uint16
 }
 
@@ -45,7 +45,7 @@ func (a Addr) String() string {
 	return b.String() + ":" + strconv.Itoa(int(a.Port))
 }
 
-// resolve finds the address that is written so. Each host stands for one IP address.
+// resolve returns the address that addr denotes. Each host stands for one IP address.
 func resolve(ctx context.Context, addr string) (Addr, error) {
 	hosts := strings.Split(addr, "/")
 	last := len(hosts) - 1
@@ -73,7 +73,7 @@ func resolve(ctx context.Context, addr string) (Addr, error) {
 	return a, nil
 }
 
-// resolvePeer finds the address of a peer, which must have a port.
+// resolvePeer returns the address of a peer, which must have a port.
 func resolvePeer(ctx context.Context, addr string) (Addr, error) {
 	to, err := resolve(ctx, addr)
 	if err == nil && to.Port == 0 {

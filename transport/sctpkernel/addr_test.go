@@ -31,7 +31,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestNotifications: what is cut is none.
+// TestNotifications: a truncated notification is none.
 func TestNotifications(t *testing.T) {
 	for n := range associationSize {
 		require.Zero(t, notification([]byte{0x01, 0x80, 19: 0}[:n]).kind())

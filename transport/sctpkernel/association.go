@@ -35,11 +35,11 @@ type association struct {
 	mu        sync.Mutex
 	failure   error
 	retired   bool               // no session of ours begins any more
-	streams   map[uint16]*stream // of sessions, and those that no session can have any more
-	used      []*stream          // that sessions have given back, the oldest first, each pair once
-	next      int                // the first pair that never was used
+	streams   map[uint16]*stream // of sessions, and those that no session can use any more
+	used      []*stream          // released by sessions, the oldest first, each pair once
+	next      int                // the first pair that was never used
 	sessions  int
-	idle      time.Time   // since when there is none
+	idle      time.Time   // since when there is no session
 	idleTimer *time.Timer // ends an unused association whose peer opens the sessions
 }
 
@@ -50,7 +50,7 @@ type owner interface {
 	asked(s *stream)
 	// idled is called when the last session of an association has ended.
 	idled(a *association)
-	// ended is called when the association has.
+	// ended is called when the association has ended.
 	ended(a *association)
 }
 
@@ -86,7 +86,7 @@ func (a *association) run() {
 
 // greet waits until the association is established, and checks the peer's adaptation
 // indication. The kernel reports that right after the association's start, before any message:
-// if it is not there then, it will not come.
+// if it is missing then, it will not come.
 func (a *association) greet() error {
 	m, err := a.sock.receive(true)
 	if err != nil {
@@ -127,7 +127,7 @@ func (a *association) identify() error {
 	return err
 }
 
-// indication is the adaptation indication of the peer, 0 if it sent none.
+// indication returns the adaptation indication of the peer, or 0 if it sent none.
 func (a *association) indication() (uint32, error) {
 	m, err := a.sock.receive(false)
 	if errors.Is(err, transport.ErrAgain) {
@@ -144,11 +144,11 @@ func (a *association) indication() (uint32, error) {
 	return n.indication(), nil
 }
 
-// sackSize is what is left for an acknowledgement beside a message (RFC 5043 section 9).
+// sackSize is the space that is left for an acknowledgement beside a message (RFC 5043 section 9).
 const sackSize = 16
 
-// maxMessage is the longest message that is neither fragmented nor longer than the largest
-// buffer.
+// maxMessage returns the size of the longest message that is neither fragmented nor longer than
+// the largest buffer.
 func maxMessage(unfragmented int) int {
 	return max(min(unfragmented-sackSize, classes[len(classes)-1]-minNotification), sctp.MinMessage) &^ 3
 }
@@ -218,13 +218,13 @@ func (a *association) dispatch(m *message) error {
 	return nil
 }
 
-// drop throws a message away.
+// drop discards a message.
 func (a *association) drop(m *message) {
 	a.held.give(m.cost())
 	m.free()
 }
 
-// newStream makes the stream of a session. The caller holds mu.
+// newStream creates the stream of a session. The caller holds mu.
 func (a *association) newStream(id uint16) *stream {
 	s := &stream{a: a, id: id}
 	s.in.init()
@@ -239,7 +239,7 @@ func (a *association) newStream(id uint16) *stream {
 	return s
 }
 
-// Open takes a pair of streams for a session of ours.
+// Open returns a pair of streams for a session that this side opens.
 func (a *association) Open() (sctp.Stream, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -257,9 +257,9 @@ func (a *association) Open() (sctp.Stream, bool) {
 	}
 }
 
-// freePair finds a pair that may be used: one that was used before only when all that was
-// sent on it is acknowledged, its Terminate above all, which may still wait for room (RFC
-// 5043 section 6.6). The caller holds mu.
+// freePair returns a pair that may be used. A pair that was used before may be used again only
+// when all that was sent on it is acknowledged, above all its Terminate, which may still wait
+// for room (RFC 5043 section 6.6). The caller holds mu.
 func (a *association) freePair() (uint16, bool) {
 	if len(a.used) > 0 && a.out.allAcked(a.used[0]) {
 		id := a.used[0].id
@@ -276,7 +276,7 @@ func (a *association) freePair() (uint16, bool) {
 	return 0, false
 }
 
-// release takes a pair of streams back.
+// release releases a pair of streams.
 func (a *association) release(s *stream, clean bool) {
 	a.mu.Lock()
 	a.sessions--
@@ -289,11 +289,11 @@ func (a *association) release(s *stream, clean bool) {
 		s.dead = true
 	case a.initiator:
 		delete(a.streams, s.id)
-		// Once: the peer may have used it as well, as often as it liked.
+		// Each pair once: the peer may have used it as well, any number of times.
 		a.used = append(slices.DeleteFunc(a.used, func(u *stream) bool { return u.id == s.id }), s)
 	default:
 		delete(a.streams, s.id)
-		if len(rest) > 0 { // the peer was quick to begin anew
+		if len(rest) > 0 { // the peer has already begun another session
 			next = a.newStream(s.id)
 			for _, m := range rest {
 				next.in.put(m)
@@ -316,15 +316,15 @@ func (a *association) release(s *stream, clean bool) {
 	}
 }
 
-// Err is why the association has ended, nil if it has not.
+// Err returns why the association has ended, or nil if it has not.
 func (a *association) Err() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.failure
 }
 
-// retireIfUnused is called when there has been no session for a while. The peer may still read what
-// the last one has sent: for it the session goes on, and it may ask for another one.
+// retireIfUnused is called when there has been no session for a while. The peer may still be reading
+// what the last session sent: for the peer that session continues, and it may request another one.
 func (a *association) retireIfUnused() {
 	sent := a.out.allSent()
 	a.mu.Lock()
@@ -338,9 +338,9 @@ func (a *association) retireIfUnused() {
 	}
 }
 
-// Retire ends an association that has no session gracefully, when the peer has acknowledged what the
-// last one has sent, or aborts it lastAcksTime after that one's end. It opens no session any more. If it
-// has one, which may have begun just now, Retire does nothing.
+// Retire gracefully ends an association that has no session, when the peer has acknowledged what the
+// last session sent, or aborts it lastAcksTime after the end of that session. No session is opened
+// any more. If the association has a session, which may have begun just now, Retire does nothing.
 func (a *association) Retire() {
 	a.mu.Lock()
 	unused, limit := a.sessions == 0, time.Until(a.idle.Add(lastAcksTime))
@@ -353,13 +353,13 @@ func (a *association) Retire() {
 	}
 }
 
-// End ends the association gracefully, if the peer is there to join in, and returns when
-// it has ended.
+// End ends the association, gracefully if the peer cooperates, and returns when it has
+// ended.
 func (a *association) End() { a.shutdown(shutdownTime) }
 
-// shutdown ends the association gracefully, when the peer has acknowledged all: the kernel takes no
-// Terminate after it, and gives a peer up that has no room for what is left. After limit it aborts the
-// association.
+// shutdown ends the association gracefully when the peer has acknowledged everything: after a shutdown
+// the kernel accepts no Terminate, and gives up a peer that has no room for what is left. After limit
+// shutdown aborts the association.
 func (a *association) shutdown(limit time.Duration) {
 	late := time.AfterFunc(limit, func() { a.fail(net.ErrClosed) })
 	defer late.Stop()
@@ -368,14 +368,14 @@ func (a *association) shutdown(limit time.Duration) {
 	<-a.done
 }
 
-// The times between two looks at what is acknowledged.
+// The times between two checks of what is acknowledged.
 const (
 	firstLook = time.Millisecond
 	lastLook  = 50 * time.Millisecond
 )
 
-// await waits for cond, which is about what is acknowledged: the kernel does not tell of that. It
-// reports false if the association has failed first, or done is closed.
+// await polls cond, which depends on what is acknowledged, because the kernel does not report
+// acknowledgements. It reports false if the association has failed first, or done is closed.
 func (a *association) await(done <-chan struct{}, cond func() bool) bool {
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
 		if a.Err() != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// A Client opens sessions, all those with one peer on one association, as far as that has
-// streams for them. All methods may be called from any goroutine.
+// A Client opens sessions. All sessions with one peer share an association, as long as that
+// has streams for them. All methods may be called from any goroutine.
 type Client struct {
 	cfg  Config
 	pool *sctp.Pool[string, *association]
 }
 
-// NewClient makes a Client.
+// NewClient returns a Client.
 func NewClient(cfg Config) *Client {
 	c := &Client{cfg: cfg.withDefaults()}
 	c.pool = sctp.NewPool(c.associate)
@@ -23,13 +23,13 @@ func NewClient(cfg Config) *Client {
 }
 
 // Open returns a pair of streams to the peer at addr, for a session: see [Addr] for how
-// an address is written. ctx bounds the making of an association. It is made from the
-// address that leads to each of the peer's, and from no other (RFC 5043 section 7.2).
+// an address is written. ctx bounds the establishment of an association. Its local addresses
+// are only those on the routes to the peer's addresses (RFC 5043 section 7.2).
 func (c *Client) Open(ctx context.Context, addr string) (sctp.Stream, error) {
 	return c.pool.Open(ctx, addr)
 }
 
-// Close ends all associations, and waits for it.
+// Close ends all associations, and waits until they have ended.
 func (c *Client) Close() { c.pool.Close() }
 
 func (c *Client) associate(ctx context.Context, addr string) (*association, error) {
@@ -66,7 +66,7 @@ func (c *Client) connect(ctx context.Context, to Addr) (*association, error) {
 	}
 }
 
-// sources are the addresses from which the ways to a peer's lead.
+// sources returns the local addresses of the routes to the addresses of a peer.
 func sources(to Addr) (Addr, error) {
 	var from Addr
 	for _, ip := range to.IPs {

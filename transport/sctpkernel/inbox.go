@@ -6,14 +6,14 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// An inbox holds the messages of a session that have come and were not taken yet.
+// An inbox holds the messages of a session that have arrived and were not taken yet.
 type inbox struct {
 	mu    sync.Mutex
 	some  sync.Cond
 	queue []*message
-	head  int // of queue: those before were taken
+	head  int // messages of queue before head were taken
 	woken bool
-	end   error // why no more comes
+	end   error // why no more messages will arrive
 }
 
 func (b *inbox) init() { b.some.L = &b.mu }
@@ -91,8 +91,8 @@ const holdLimit = 1 << 20
 
 func (h *hold) init() { h.less.L = &h.mu }
 
-// take waits for room. It lets the last message go beyond the limit, so that there is room
-// for any one message.
+// take waits for room. The last message may exceed the limit, so that there is room for a
+// single message of any size.
 func (h *hold) take(n int) {
 	h.mu.Lock()
 	for h.octets > holdLimit && !h.closed {

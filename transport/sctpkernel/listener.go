@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// A Listener takes sessions of peers. All methods may be called from any goroutine.
+// A Listener accepts sessions of peers. All methods may be called from any goroutine.
 type Listener struct {
 	cfg     Config
 	sock    *socket
@@ -23,9 +23,9 @@ type Listener struct {
 	open map[*association]struct{}
 }
 
-// Listen listens at addr, as [Addr] writes it; the host may be empty, for all addresses of
-// the machine, and the port 0. At most backlog sessions, one at least, may wait for Accept; further ones
-// are refused by a Terminate message (RFC 5043 section 6.4).
+// Listen listens at addr, as [Addr] writes it. The host may be empty, for all addresses of
+// the machine, and the port may be 0. At most backlog sessions, but at least one, may wait for
+// Accept; further ones are refused by a Terminate message (RFC 5043 section 6.4).
 func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listener, error) {
 	l := &Listener{cfg: cfg.withDefaults(), backlog: sctp.NewBacklog(backlog, cfg.Refused), open: make(map[*association]struct{})}
 	if err := l.listen(ctx, addr); err != nil {
@@ -53,22 +53,22 @@ func (l *Listener) listen(ctx context.Context, addr string) error {
 	return nil
 }
 
-// Addr is an [Addr].
+// Addr returns the address of the listener, an [Addr].
 func (l *Listener) Addr() net.Addr { return l.addr }
 
-// Accept returns the next session that a peer asks for. Where an outage begins it returns the reason once: see [Listener.Outage]. After
-// Close the error matches net.ErrClosed.
+// Accept returns the next session that a peer requests. When an outage begins, it returns the reason once: see [Listener.Outage].
+// After Close the error matches net.ErrClosed.
 func (l *Listener) Accept() (*sctp.Request, error) { return l.backlog.Accept() }
 
-// Outage is why no association of a peer can be taken now, because the process has no file descriptor left for example; nil if they
-// can. It ends with the next one that is taken. Sessions may come on the associations that there are.
+// Outage returns why no association of a peer can be accepted now, for example because the process has no file descriptor left, or nil.
+// An outage ends with the next association that is accepted. Sessions may arrive on existing associations.
 func (l *Listener) Outage() error { return l.backlog.Outage() }
 
 // pause keeps a lasting error of accept, such as too many open files, from turning into a
 // busy loop.
 const pause = 50 * time.Millisecond
 
-// accept takes the associations of peers until the socket is closed.
+// accept accepts the associations of peers until the socket is closed.
 func (l *Listener) accept() {
 	for {
 		sock, err := l.sock.accept()
@@ -84,7 +84,7 @@ func (l *Listener) accept() {
 	}
 }
 
-// add reads an association if there are not too many.
+// add starts an association if there are not too many.
 func (l *Listener) add(sock *socket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +95,8 @@ func (l *Listener) add(sock *socket) {
 	l.open[start(sock, l, false)] = struct{}{}
 }
 
-// Close takes no more sessions, and refuses those that Accept has not returned. The
-// others live on.
+// Close accepts no more sessions, and refuses those that Accept has not returned. The
+// other sessions continue.
 func (l *Listener) Close() {
 	if !l.backlog.Close() {
 		return
@@ -108,10 +108,10 @@ func (l *Listener) Close() {
 	}
 }
 
-// Over tells whether nothing is left of a Listener that was closed.
+// Over reports whether the Listener was closed and all its associations have ended.
 func (l *Listener) Over() bool { return l.backlog.Closed() && len(l.associations()) == 0 }
 
-// End is Close, and ends every association, and waits for it.
+// End closes the Listener, ends every association, and waits until they have ended.
 func (l *Listener) End() {
 	l.Close()
 	var ends sync.WaitGroup
@@ -127,11 +127,11 @@ func (l *Listener) associations() []*association {
 	return slices.Collect(maps.Keys(l.open))
 }
 
-// asked reads what a peer asks for.
+// asked reads the request of a peer.
 func (l *Listener) asked(s *stream) { l.backlog.Ask(context.Background(), s) }
 
-// idled ends an association without sessions if there will not be another one. Else it
-// is left to its peer, for a while.
+// idled ends an association without sessions if no other session can follow. Otherwise the peer
+// may use it for a while.
 func (l *Listener) idled(a *association) {
 	if l.backlog.Closed() {
 		a.Retire()

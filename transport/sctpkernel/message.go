@@ -7,19 +7,19 @@ type message struct {
 	stream       uint16
 	ppid         uint32
 	notification bool
-	long         bool // it did not fit: what is there is not all
+	long         bool // it did not fit: a part is missing
 	n            int
 	buf          []byte // as long as its class
 }
 
 // classes are the sizes of buffers. The largest holds what fits the largest Ethernet
-// frame, which is as much as a session takes.
+// frame, which is the most that a session accepts.
 var classes = [...]int{256, 2 << 10, 9 << 10}
 
 // minNotification is how much of a buffer is always free for a notification.
 const minNotification = 512
 
-// overhead is what a message costs besides its buffer.
+// overhead is the cost of a message besides its buffer.
 const overhead = 64
 
 var pools [len(classes)]sync.Pool
@@ -32,11 +32,11 @@ func newMessage(class int) *message {
 	return &message{buf: make([]byte, classes[class])}
 }
 
-// free gives the buffer of the message back.
+// free returns the message, with its buffer, to its pool.
 func (m *message) free() {
 	for i, n := range classes {
 		if n == len(m.buf) {
-			pools[i].Put(m) // and no longer ours
+			pools[i].Put(m) // the caller no longer owns it
 			return
 		}
 	}
@@ -44,7 +44,7 @@ func (m *message) free() {
 
 func (m *message) bytes() []byte { return m.buf[:m.n] }
 
-// cost is what the message counts for in a hold.
+// cost returns what the message counts for in a hold.
 func (m *message) cost() int { return len(m.buf) + overhead }
 
 // fitted returns the message in the smallest buffer that holds it.

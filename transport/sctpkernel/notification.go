@@ -17,7 +17,7 @@ const (
 	stateCannotStart = 4 // SCTP_CANT_STR_ASSOC
 )
 
-// A notification is what the kernel says of an association, in the order of octets of the
+// A notification is what the kernel reports about an association, in the byte order of the
 // machine:
 //
 //	type (2) | flags (2) | length (4) |
@@ -30,7 +30,7 @@ const (
 	adaptationSize  = 16
 )
 
-// kind is 0 if the notification is cut.
+// kind returns the type of the notification, or 0 if it is truncated.
 func (n notification) kind() int {
 	if len(n) < 8 {
 		return 0
@@ -42,13 +42,13 @@ func (n notification) kind() int {
 	return kind
 }
 
-// state is that of a notification of an association.
+// state returns the state in a notification of an association.
 func (n notification) state() int { return int(binary.NativeEndian.Uint16(n[8:])) }
 
-// pairs is how many streams an association has in each direction.
+// pairs returns how many streams an association has in each direction.
 func (n notification) pairs() int {
 	return int(min(binary.NativeEndian.Uint16(n[12:]), binary.NativeEndian.Uint16(n[14:])))
 }
 
-// indication is that of an adaptation.
+// indication returns the indication in a notification of an adaptation.
 func (n notification) indication() uint32 { return binary.NativeEndian.Uint32(n[8:]) }

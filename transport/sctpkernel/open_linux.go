@@ -19,8 +19,8 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// dial begins an association from one address or several to those of a peer. That it is
-// established is for receive to tell.
+// dial begins an association from one or more addresses to those of a peer. receive reports
+// that it is established.
 func dial(cfg Config, from, to Addr) (*socket, error) {
 	kept := -1
 	c := library.SocketConfig{
@@ -43,7 +43,7 @@ func dial(cfg Config, from, to Addr) (*socket, error) {
 		return err
 	})
 	if err == nil {
-		// Not by its Close, which would shut the association down.
+		// Not by the Close of conn, which would shut the association down.
 		err = descriptor(conn.SyscallConn, unix.Close)
 	} else if errors.Is(err, unix.EINPROGRESS) {
 		err = nil
@@ -62,8 +62,8 @@ func listen(cfg Config, at Addr) (*socket, error) {
 	c := library.SocketConfig{
 		InitMsg: streams,
 		Control: func(_, _ string, c syscall.RawConn) error {
-			// As package net does: associations of a former listener that have not quite
-			// ended, or live on, leave the port to the next one.
+			// As package net does: associations of a former listener that have not ended
+			// do not keep the next listener from the port.
 			return prepared(c, cfg, func(fd int) error {
 				return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
 			})
@@ -88,10 +88,10 @@ func listen(cfg Config, at Addr) (*socket, error) {
 	return s, err
 }
 
-// streams asks for as many in each direction (RFC 5043 section 8).
+// streams requests the same number in each direction (RFC 5043 section 8).
 var streams = library.InitMsg{NumOstreams: maxStreams, MaxInstreams: maxStreams}
 
-// known tells the errors apart by which a kernel says that it has no SCTP.
+// known returns ErrNoSCTP for the errors by which a kernel says that it does not support SCTP.
 func known(err error) error {
 	if errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.ESOCKTNOSUPPORT) {
 		return ErrNoSCTP
@@ -99,7 +99,7 @@ func known(err error) error {
 	return fmt.Errorf("sctp: %w", err)
 }
 
-// descriptor calls f with the descriptor of a socket of the library's.
+// descriptor calls f with the descriptor of a socket of the library.
 func descriptor(of func() (syscall.RawConn, error), f func(fd int) error) error {
 	c, err := of()
 	if err != nil {
@@ -127,13 +127,13 @@ func prepared(c syscall.RawConn, cfg Config, f func(fd int) error) error {
 	return errors.Join(cerr, err)
 }
 
-// An option is one of SCTP's, in the order of octets of the machine.
+// An option is a socket option of SCTP, in the byte order of the machine.
 type option struct {
 	name  int
 	value []byte
 }
 
-// options are those of every socket. An association has them from the one that listens.
+// options returns the options of every socket. An accepted association inherits them from the listening socket.
 func options(cfg Config) []option {
 	ms := lastAttempt(cfg.PeerTimeout)
 	const (
@@ -163,8 +163,8 @@ func options(cfg Config) []option {
 	}
 }
 
-// lastAttempt is how long an attempt to reach a peer that is silent waits at most, in milliseconds. The peer is given up after
-// five, each longer than the one before it. The kernel takes more than 2^31-1 for a wait without an end.
+// lastAttempt returns how long an attempt to reach a silent peer waits at most, in milliseconds. The peer is given up after five
+// attempts, each longer than the previous one. To the kernel more than 2^31-1 is a wait without end.
 func lastAttempt(timeout time.Duration) uint32 {
 	return uint32(min(max(timeout/8, time.Millisecond).Milliseconds(), math.MaxInt32))
 }
@@ -177,8 +177,8 @@ func words(w ...uint32) []byte {
 	return b
 }
 
-// enlarge asks for large socket buffers: beyond the system's limit where the process may
-// (CAP_NET_ADMIN), else up to net.core.rmem_max and wmem_max.
+// enlarge requests large socket buffers: beyond the system's limit if the process may
+// (CAP_NET_ADMIN), otherwise up to net.core.rmem_max and wmem_max.
 func enlarge(fd int) {
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer)
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
@@ -186,7 +186,7 @@ func enlarge(fd int) {
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer)
 }
 
-// library is the address as the library has it.
+// library returns the address in the form of the library.
 func (a Addr) library() *library.SCTPAddr {
 	l := &library.SCTPAddr{Port: int(a.Port)}
 	for _, ip := range a.IPs {
@@ -195,7 +195,7 @@ func (a Addr) library() *library.SCTPAddr {
 	return l
 }
 
-// zoneName is the name of a network interface.
+// zoneName returns the name of a network interface.
 func zoneName(index uint32) string {
 	if i, err := net.InterfaceByIndex(int(index)); err == nil {
 		return i.Name
@@ -203,10 +203,10 @@ func zoneName(index uint32) string {
 	return strconv.FormatUint(uint64(index), 10)
 }
 
-// roomy calls f on a stack that stays where it is: the library gives the kernel the addresses of
-// variables on its stack as mere numbers, which a stack that moves would leave behind. It moves
-// when it must grow, so it has room. And a garbage collection halves a stack of which less than a
-// quarter is in use, so more than that is: of one that grow has made, or that has 256 KiB.
+// roomy calls f on a stack that does not move: the library passes the kernel the addresses of
+// variables on its stack as mere numbers, which would be wrong after a move. A stack moves when it
+// must grow, so roomy makes it large enough. And a garbage collection halves a stack of which less than
+// a quarter is in use, so roomy uses more than that: of a stack that grow has made, or that has 256 KiB.
 //
 //go:noinline
 func roomy(f func() error) error {
@@ -215,7 +215,7 @@ func roomy(f func() error) error {
 	return f()
 }
 
-// grow makes the stack longer than its caller needs it.
+// grow makes the stack larger than its caller needs.
 //
 //go:noinline
 func grow(used *[64 << 10]byte, i int) {

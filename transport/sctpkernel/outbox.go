@@ -23,10 +23,10 @@ type outbox struct {
 
 	mu      sync.Mutex
 	sent    uint64    // octets of all messages
-	urgent  []pending // messages that there was no room for and that cannot wait in the session
-	blocked bool      // the kernel takes no more, and a goroutine waits for room
+	urgent  []pending // messages for which there was no room, and that cannot wait in the session
+	blocked bool      // the kernel accepts no more, and a goroutine waits for room
 	over    bool
-	changed chan struct{} // closed, and gone, when there may be room again
+	changed chan struct{} // closed, and set to nil, when there may be room again
 	room    sync.WaitGroup
 }
 
@@ -36,18 +36,18 @@ type pending struct {
 	msg  []byte
 }
 
-// A mark is where a stream's last message stands among all that were sent.
+// A mark is the position of a stream's last message among all that were sent.
 type mark struct {
-	end    uint64 // octets up to and with it
-	octets int    // its own, 0 if there is none
+	end    uint64 // octets up to the end of the message
+	octets int    // octets of the message, 0 if there is none
 }
 
-// maxUrgent bounds the messages that cannot wait. A session has three at most, one at a
+// maxUrgent bounds the messages that cannot wait. A session has at most three, one at a
 // time.
 const maxUrgent = 4 * maxStreams
 
-// send sends a message, or keeps it if it is urgent. Else it returns transport.ErrAgain
-// where there is no room. The caller ends the association after any other error.
+// send sends a message. If there is no room it keeps an urgent message, and otherwise returns
+// transport.ErrAgain. The caller ends the association after any other error.
 func (o *outbox) send(s *stream, ppid uint32, msg []byte, urgent bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,8 +76,8 @@ func (o *outbox) send(s *stream, ppid uint32, msg []byte, urgent bool) error {
 	return nil
 }
 
-// put gives a message to the kernel. The caller holds mu. The peer is asked to acknowledge an
-// urgent one at once, since a call waits for that.
+// put passes a message to the kernel. The caller holds mu. The peer is asked to acknowledge an
+// urgent message at once, since a call waits for the acknowledgement.
 func (o *outbox) put(s *stream, ppid uint32, msg []byte, urgent bool) error {
 	if err := o.sock.send(s.id, ppid, urgent, msg); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (o *outbox) put(s *stream, ppid uint32, msg []byte, urgent bool) error {
 	return nil
 }
 
-// waitForRoom waits until the kernel takes messages again, and sends what is urgent.
+// waitForRoom waits until the kernel accepts messages again, and sends the urgent ones.
 func (o *outbox) waitForRoom() {
 	defer o.room.Done()
 	for {
@@ -123,7 +123,7 @@ func (o *outbox) flush() error {
 	return nil
 }
 
-// signal wakes the calls in await, which look again. The caller holds mu.
+// signal wakes the calls in await, which check again. The caller holds mu.
 func (o *outbox) signal() {
 	if o.changed != nil {
 		close(o.changed)
@@ -152,17 +152,17 @@ func (o *outbox) await(done <-chan struct{}) {
 	}
 }
 
-// markOf is where the last message of s stands.
+// markOf returns the mark of the last message of s.
 func (o *outbox) markOf(s *stream) mark {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return s.sent
 }
 
-// acked tells whether a message is known to be acknowledged, with all before it. The
-// kernel does not say so of single messages. But it keeps them in their order, and counts
-// more octets of memory for each than it has: if it counts less than there are in the
-// message and those after it, then the message is not among what it keeps.
+// acked reports whether a message, and all before it, are known to be acknowledged. The
+// kernel does not report that for single messages. But it keeps messages in order, and counts
+// more octets of memory for each than its length: if it counts less than the length of the
+// message and all later ones, it no longer keeps the message.
 func (o *outbox) acked(m mark) bool {
 	if m.octets == 0 {
 		return true
@@ -173,17 +173,17 @@ func (o *outbox) acked(m mark) bool {
 	return err == nil && uint64(kept) < o.sent-m.end+uint64(m.octets)
 }
 
-// waits tells whether a message of s still waits to be sent.
+// waits reports whether a message of s still waits to be sent.
 func (o *outbox) waits(s *stream) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.ContainsFunc(o.urgent, func(p pending) bool { return p.s == s })
 }
 
-// allAcked tells whether all that was sent on s is known to be acknowledged.
+// allAcked reports whether all that was sent on s is known to be acknowledged.
 func (o *outbox) allAcked(s *stream) bool { return !o.waits(s) && o.acked(o.markOf(s)) }
 
-// allSent tells whether the peer has acknowledged all messages of all streams.
+// allSent reports whether the peer has acknowledged all messages of all streams.
 func (o *outbox) allSent() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

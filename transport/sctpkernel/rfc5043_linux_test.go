@@ -368,7 +368,7 @@ func TestShutdownOfThePeer(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-// TestClosedListener refuses what is asked of it, and lets what is there live.
+// TestClosedListener refuses new sessions and associations, and leaves existing ones alone.
 func TestClosedListener(t *testing.T) {
 	p := newPair(t)
 	_, err := Listen(t.Context(), Config{}, p.l.Addr().String(), 16)
@@ -434,7 +434,7 @@ func TestSessionThatBeginsWhenTheLastOneEnds(t *testing.T) {
 	})
 }
 
-// shutTest runs a test as reuseTest does, with a socket. shut waits a minute, and tells whether the
+// shutTest runs a test as reuseTest does, with a socket. shut waits a minute, and reports whether the
 // socket was told to shut down, or closed.
 func shutTest(t *testing.T, f func(k *fakeKernel, a *association, first *stream, shut func() bool)) {
 	reuseTest(t, 1, func(t *testing.T, k *fakeKernel, a *association, first *stream) {

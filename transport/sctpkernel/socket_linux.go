@@ -20,21 +20,21 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A socket is one association, or one that listens. One goroutine at a time may receive,
-// one may wait until it is writable, and one may send.
+// A socket is the socket of an association, or a listening socket. One goroutine at a time may
+// receive, one may wait until it is writable, and one may send.
 type socket struct {
-	file *os.File // for its place in the runtime's poller
+	file *os.File // registers the socket with the runtime's poller
 	raw  syscall.RawConn
 	in   receiving
 	out  sending
 	poll writing
 }
 
-// newSocket takes a descriptor that does not block.
+// newSocket takes over a non-blocking descriptor.
 func newSocket(fd int) (*socket, error) {
 	f := os.NewFile(uintptr(fd), Network)
 	raw, err := f.SyscallConn()
-	if err == nil { // NewFile says nothing if the runtime could not register the socket: no goroutine can wait for it then
+	if err == nil { // NewFile does not report that the runtime could not register the socket; no goroutine could then wait for it
 		err = os.NewSyscallError("epoll_ctl", f.SetReadDeadline(time.Time{}))
 	}
 	if err != nil {
@@ -42,7 +42,7 @@ func newSocket(fd int) (*socket, error) {
 		return nil, err
 	}
 	s := &socket{file: f, raw: raw}
-	// Made once: a closure per call would be allocated.
+	// Created once: a closure per call would be allocated.
 	s.in.try, s.out.try, s.poll.try = s.tryReceive, s.trySend, s.tryWritable
 	return s, nil
 }
@@ -68,8 +68,8 @@ func (s *socket) receive(wait bool) (*message, error) {
 	r.wait, r.err = wait, nil
 	err := s.raw.Read(r.try)
 	if err != nil && !errors.Is(err, os.ErrClosed) && !errors.Is(err, net.ErrClosed) {
-		// The runtime does not wait for a socket that has nothing but an error, such as that
-		// of a connect which was refused before the wait began: the error is to be read.
+		// The runtime does not wait for a socket that only has an error, such as that of a
+		// connect which was refused before the wait began: read the error.
 		r.wait = false
 		err = s.raw.Control(func(fd uintptr) { s.tryReceive(fd) })
 	}
@@ -88,8 +88,8 @@ func (s *socket) receive(wait bool) (*message, error) {
 	return m, nil
 }
 
-// tryReceive reads one message, which the kernel may give in parts. If it returns false the
-// runtime parks the goroutine, and calls it again later. While nothing comes it holds no buffer.
+// tryReceive reads one message, which the kernel may deliver in parts. If it returns false the
+// runtime parks the goroutine, and calls it again later. While nothing arrives it holds no buffer.
 func (s *socket) tryReceive(fd uintptr) bool {
 	r := &s.in
 	for {
@@ -134,7 +134,7 @@ func (r *receiving) recvmsg(fd uintptr, p []byte) (int, syscall.Errno) {
 	r.hdr.SetIovlen(1)
 	r.hdr.SetControllen(len(r.control))
 	n, _, errno := syscall.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.hdr)), 0)
-	r.iov.Base = nil // an idle socket keeps no buffer from the garbage collector
+	r.iov.Base = nil // so that an idle socket retains no buffer
 	return int(n), errno
 }
 
@@ -147,7 +147,7 @@ const (
 	sndInfoSize    = 16
 )
 
-// took notes what has come, and reports whether that was the end of it.
+// took records what has arrived, and reports whether the message is complete.
 func (r *receiving) took(n int) bool {
 	m := r.m
 	whole := r.hdr.Flags&unix.MSG_EOR != 0
@@ -167,8 +167,8 @@ func (r *receiving) took(n int) bool {
 	return whole
 }
 
-// tookNotification takes a notification. One that comes in the middle of a message says that
-// the rest of the message will not come.
+// tookNotification handles a notification. In the middle of a message it says that the rest of
+// the message will not arrive.
 func (r *receiving) tookNotification(n int, whole bool) bool {
 	m := r.m
 	said := notification(m.buf[m.n : m.n+n])
@@ -196,7 +196,7 @@ const (
 	flagImmediate = 1 << 3 // SCTP_SACK_IMMEDIATELY: RFC 7053
 )
 
-// send sends one message. Where it would have to wait it returns transport.ErrAgain.
+// send sends one message. If it would have to wait it returns transport.ErrAgain.
 func (s *socket) send(stream uint16, ppid uint32, immediate bool, p []byte) error {
 	w := &s.out
 	flags := uint16(flagUnordered)
@@ -248,7 +248,7 @@ type writing struct {
 	parked bool
 }
 
-// writable waits until there is room for a message. It reports false if there was without
+// writable waits until there is room for a message. waited is false if there was room without
 // waiting.
 func (s *socket) writable() (waited bool, err error) {
 	s.poll.parked = false
@@ -277,7 +277,7 @@ func (s *socket) control(f func(fd int) error) error {
 	return err
 }
 
-// getsockopt reads an option to p, and returns its length.
+// getsockopt reads an option into p, and returns its length.
 func getsockopt(fd, level, name int, p []byte) (int, error) {
 	n := uint32(len(p))
 	_, _, errno := syscall.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), uintptr(level), uintptr(name),
@@ -289,8 +289,8 @@ func getsockopt(fd, level, name int, p []byte) (int, error) {
 	return int(n), nil
 }
 
-// queued is how many octets of memory the kernel counts for the messages that the peer has not
-// acknowledged cumulatively, its own overhead included.
+// queued returns how many octets of memory the kernel counts, including its own overhead, for the
+// messages that the peer has not acknowledged cumulatively.
 func (s *socket) queued() (octets int, err error) {
 	const soMeminfo, queued, vars = 55, 5, 9
 	err = s.control(func(fd int) error {
@@ -305,7 +305,7 @@ func (s *socket) queued() (octets int, err error) {
 	return octets, err
 }
 
-// unfragmented is the largest message that goes in one piece.
+// unfragmented returns the size of the largest message that is sent in one piece.
 func (s *socket) unfragmented() (octets int, err error) {
 	const sctpStatus, size, at = 14, 176, 20
 	err = s.control(func(fd int) error {
@@ -317,7 +317,7 @@ func (s *socket) unfragmented() (octets int, err error) {
 	return octets, err
 }
 
-// addrs are the addresses of one end of the association.
+// addrs returns the addresses of one end of the association.
 func (s *socket) addrs(whose int) (a Addr, err error) {
 	err = s.control(func(fd int) error {
 		p := make([]byte, 4096)
@@ -356,7 +356,7 @@ func parseAddrs(n uint32, p []byte) Addr {
 	return a
 }
 
-// accept waits for the next association of a socket that listens.
+// accept waits for the next association of a listening socket.
 func (s *socket) accept() (*socket, error) {
 	fd := -1
 	var failed error
@@ -379,7 +379,7 @@ func (s *socket) accept() (*socket, error) {
 
 // shutdown begins the graceful end of the association.
 func (s *socket) shutdown() {
-	_ = s.control(func(fd int) error { return unix.Shutdown(fd, unix.SHUT_WR) }) // it may have ended
+	_ = s.control(func(fd int) error { return unix.Shutdown(fd, unix.SHUT_WR) }) // fails if it has ended
 }
 
 // abort ends the association at once, and tells the peer.

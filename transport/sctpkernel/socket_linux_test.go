@@ -40,8 +40,8 @@ func TestIdleSocketKeepsNoBuffer(t *testing.T) {
 	require.Nil(t, s.in.iov.Base)
 }
 
-// TestListenerThatCanTakeNoAssociation tells why, until it takes one again. A stream socket stands for that of SCTP, which the
-// kernel may not have.
+// TestListenerThatCanTakeNoAssociation reports why, until it takes one again. A stream socket replaces the SCTP socket, which the
+// kernel may not support.
 func TestListenerThatCanTakeNoAssociation(t *testing.T) {
 	if !testproc.Alone(t) {
 		return

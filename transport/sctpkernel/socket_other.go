@@ -2,7 +2,7 @@
 
 package sctpkernel
 
-// A socket is what only Linux has here.
+// A socket is supported only on Linux.
 type socket struct{}
 
 func dial(Config, Addr, Addr) (*socket, error) { return nil, ErrNoSCTP }

@@ -8,12 +8,12 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// A stream is a pair of streams, in the hands of one session.
+// A stream is a pair of streams that one session uses.
 type stream struct {
 	a    *association
 	id   uint16
 	in   inbox
-	dead bool // no session can have the pair any more: what comes is thrown away
+	dead bool // no session can use the pair any more: what arrives is discarded
 	sent mark // guarded by the outbox
 }
 

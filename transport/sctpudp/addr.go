@@ -12,13 +12,13 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// Network is what this package is called where networks have names.
+// Network is the name of this package's network.
 const Network = "sctp+udp"
 
 // An Addr is the address of an SCTP endpoint behind a UDP port. It is written as
-// "host:port" where the SCTP port has the number of the UDP port, and as
-// "host:udpport/sctpport" where it has not: a kernel has one UDP port, 9899 as a rule,
-// for all its SCTP ports. A name stands for one IP address, of IPv4 if it has any that can be
+// "host:port" if the SCTP port and the UDP port have the same number, and otherwise as
+// "host:udpport/sctpport": a kernel has one UDP port, usually 9899, for all its SCTP
+// ports. A name stands for one IP address: an IPv4 address if it has one that can be
 // reached.
 type Addr struct {
 	UDP  netip.AddrPort
@@ -35,7 +35,7 @@ func (a Addr) String() string {
 	return fmt.Sprintf("%v/%d", a.UDP, a.Port)
 }
 
-// splitAddr takes the SCTP port, if there is one, off an address: 0 means that of UDP.
+// splitAddr removes the SCTP port, if there is one, from an address: 0 means the UDP port.
 func splitAddr(addr string) (udp string, port uint16, err error) {
 	udp, tail, ok := strings.Cut(addr, "/")
 	if !ok {
@@ -48,7 +48,7 @@ func splitAddr(addr string) (udp string, port uint16, err error) {
 	return udp, uint16(n), nil
 }
 
-// resolve finds the address of a peer.
+// resolve returns the address of a peer.
 func resolve(ctx context.Context, addr string) (Addr, error) {
 	udp, port, err := splitAddr(addr)
 	if err != nil {
@@ -72,7 +72,7 @@ func resolve(ctx context.Context, addr string) (Addr, error) {
 	return Addr{UDP: netip.AddrPortFrom(sctp.Reachable(ip), uint16(n)), Port: cmp.Or(port, uint16(n))}, nil
 }
 
-// addrOf is the address of a bound socket. An unspecified SCTP port is that of UDP.
+// addrOf returns the address of a bound socket. An unspecified SCTP port is the UDP port.
 func addrOf(a net.Addr, port uint16) Addr {
 	udp := unmap(a)
 	return Addr{UDP: udp, Port: cmp.Or(port, udp.Port())}

@@ -95,7 +95,7 @@ func (x *victim) begins(streams ...uint16) {
 	x.says(victimTag, chunks)
 }
 
-// used tells whether a pair of streams is in use.
+// used reports whether a pair of streams is in use.
 func (x *victim) used(id uint16) bool {
 	x.a.mu.Lock()
 	defer x.a.mu.Unlock()

@@ -22,33 +22,33 @@ import (
 const (
 	// shutdownTime bounds the graceful end of an association that a caller waits for.
 	shutdownTime = 500 * time.Millisecond
-	// tellTime is how long an association that has failed waits for its socket to take the ABORT.
+	// tellTime is how long an association that has failed waits until its socket accepts the ABORT.
 	tellTime = 100 * time.Millisecond
-	// nearby is the round trip of a handshake up to which a peer counts as near: then a
-	// retransmission that is lost, too, shall not cost the second that RFC 9260 suggests.
-	// In pion that can only be said by a bound on the timer, which bounds the back-off, too:
-	// a packet each nearbyRTO is no load on so quick a network. nearbyRTO must be longer than
-	// a peer delays an acknowledgement, 200 ms.
-	// A chunk that is under way alone is not delayed; it is sent again after nearbyProbe.
+	// nearby is the round trip of a handshake up to which a peer counts as near: then a lost
+	// retransmission must not cost the second that RFC 9260 suggests. pion allows that only by
+	// a bound on the timer, which bounds the back-off, too: a packet each nearbyRTO is no load
+	// on so quick a network. nearbyRTO must be longer than a peer delays an acknowledgement,
+	// 200 ms.
+	// The acknowledgement of a single outstanding chunk is not delayed; the chunk is sent again after nearbyProbe.
 	nearby      = 10 * time.Millisecond
 	nearbyRTO   = 250 * time.Millisecond
 	nearbyProbe = 10 * time.Millisecond
-	// leastRTO is what a retransmission takes at least where the peer is not near.
+	// leastRTO is the shortest retransmission time of a peer that is not near.
 	leastRTO = time.Second
 	// idleTime is how long a listener keeps an association without a session.
 	idleTime = 10 * time.Second
-	// lastAcksTime is how long an association without a session waits for the peer to acknowledge what
-	// the last one has sent: a peer that reads slowly, or not at all, may say for ever that it has no
-	// room. It is longer than an association survives an outage.
+	// lastAcksTime is how long an association without a session waits until the peer has acknowledged
+	// what the last session sent: a peer that reads slowly, or not at all, may report for ever that it
+	// has no room. It is longer than an association survives an outage.
 	lastAcksTime = 5 * time.Minute
 )
 
-// An association is an established association, which drives pion's.
+// An association is an established association. It drives an association of pion.
 type association struct {
 	e               *endpoint
 	peer            peer
 	way             destination // to peer
-	local           Addr        // the one that the peer knows
+	local           Addr        // the local address that the peer knows
 	ourTag, peerTag uint32
 	packetSize      int
 	pairs           int // of streams
@@ -58,7 +58,7 @@ type association struct {
 	pion            *pion.Association
 
 	in     chan inbound
-	queued atomic.Int64  // octets of memory of what waits in it
+	queued atomic.Int64  // octets of memory of the packets that wait in it
 	done   chan struct{} // closed when the association has ended
 
 	room  room
@@ -69,37 +69,37 @@ type association struct {
 	retired  bool // no session of ours begins any more
 	streams  map[uint16]*stream
 	free     []uint16  // pairs that were used and may be used again
-	next     int       // the first pair that never was
-	unread   []*stream // dead ones on which something may have come
+	next     int       // the first pair that was never used
+	unread   []*stream // dead streams on which something may have arrived
 	sessions int
 	waiting  int       // messages that pion has not sent yet
-	idle     time.Time // since when there is none
+	idle     time.Time // since when there is no session
 	flight   flight
-	window   uint32 // what the peer had room for when it last said so
+	window   uint32 // the room that the peer last reported
 	probe    probe
-	received uint32 // the TSN up to which we have told the peer that we have everything
+	received uint32 // the TSN up to which we have acknowledged everything to the peer
 	arrived  record
-	begun    bool // a DATA chunk of the peer has come
+	begun    bool // a DATA chunk of the peer has arrived
 	watch    *time.Timer
-	looked   time.Time // when watch has called look last
+	looked   time.Time // when watch last called look
 }
 
 // An owner is the Client or Listener of an association.
 type owner interface {
-	// admits returns the turn of one more session that the peer may ask for, nil if it may not now.
+	// admits returns the turn of one more session that the peer may request, or nil if it may not now.
 	admits() *turn
-	// admitted does so for one whose first message was taken before, and cannot be refused any more.
+	// admitted is like admits, for a session whose first message was already taken, and that cannot be refused.
 	admitted() *turn
 	// asked is called, in a goroutine of its own, with a stream that the peer has begun
-	// to use. ctx is that of the turn, which ends behind it.
+	// to use. ctx is the context of the turn, which ends after the call.
 	asked(ctx context.Context, s *stream)
 	// idled is called when the last session of an association has ended.
 	idled(a *association)
 }
 
-// A turn is what a session has until it has been asked for.
+// A turn belongs to a session until the peer has requested it.
 type turn struct {
-	ctx context.Context // for as long as the peer has time for it
+	ctx context.Context // ends with the time that the peer has for its request
 	end func()
 }
 
@@ -110,7 +110,7 @@ var (
 	errSilent   = fmt.Errorf("sctp: the peer does not answer: %w", os.NewSyscallError("read", syscall.ETIMEDOUT))
 )
 
-// establish makes the association that a handshake has agreed on.
+// establish creates the association that a handshake has agreed on.
 func (e *endpoint) establish(w way, port uint16, ours, theirs *initiation, rtt time.Duration, o owner, initiator bool) (*association, error) {
 	a := &association{
 		e: e, peer: peer{w.peer, port}, way: w.back(), local: w.local(e.addr), ourTag: ours.tag, peerTag: theirs.tag,
@@ -128,11 +128,11 @@ func (e *endpoint) establish(w way, port uint16, ours, theirs *initiation, rtt t
 		pion.WithMTU(uint32(a.packetSize)),
 		pion.WithMaxReceiveBufferSize(receiveBuffer),
 		pion.WithEnableInterleaving(false),
-		pion.WithEnableZeroChecksum(true), // between it and us: see token
+		pion.WithEnableZeroChecksum(true), // between pion and this package: see token
 		pion.WithLoggerFactory(noLog{}),
 	}
-	// However long a peer had no room, or no packet has come through, it is asked again while
-	// it has time to answer: see look.
+	// However long a peer had no room, or no packet got through, it is probed again while it
+	// still has time to answer: see look.
 	last := max(e.cfg.PeerTimeout/4, leastRTO)
 	if rtt < nearby {
 		last = nearbyRTO
@@ -160,13 +160,13 @@ func (e *endpoint) establish(w way, port uint16, ours, theirs *initiation, rtt t
 	return a, nil
 }
 
-// hear notes that the peer says something.
+// hear records that a packet of the peer has arrived.
 func (a *association) hear() { a.heard.Store(int64(time.Since(a.made))) }
 
-// look is called from time to time: it ends an association whose peer is gone, or does not
-// take what it has room for, or that is not used, and sends a heartbeat if nothing has come
-// for a while. If this process has not run for a while, what the peer has said meanwhile may not
-// have been read yet: then it asks the peer, whose time begins anew.
+// look is called from time to time. It ends an association whose peer is gone, or does not
+// accept what it has room for, or that is not used. It sends a heartbeat if nothing has arrived
+// for a while. If this process has not run for a while, packets of the peer may not have been
+// read yet: look then sends a heartbeat, and the peer's time begins anew.
 func (a *association) look() {
 	timeout := a.e.cfg.PeerTimeout
 	silent := time.Since(a.made) - time.Duration(a.heard.Load())
@@ -194,7 +194,7 @@ func (a *association) look() {
 		a.fail(errSilent)
 	case noAck:
 		a.fail(errNoAck)
-	case over: // the peer does not join in the end
+	case over: // the peer does not complete the graceful end
 		a.fail(net.ErrClosed)
 	case unused && idle > idleTime:
 		a.Retire()
@@ -210,12 +210,12 @@ func (a *association) say(kind, flags byte, value []byte) {
 	a.e.send(packet(a.ports(), a.peerTag, kind, flags, value), a.way)
 }
 
-// ports are those of what we send.
+// ports returns the ports of the packets that this side sends.
 func (a *association) ports() ports { return ports{a.e.addr.Port, a.peer.port} }
 
-// Retire ends an association that has no session gracefully, when the peer has acknowledged what the
-// last one has sent, or after lastAcksTime without it. It opens no session any more. If it has one, which may
-// have begun just now, Retire does nothing.
+// Retire ends an association that has no session: gracefully, when the peer has acknowledged what the
+// last session sent, or else after lastAcksTime. No session is opened any more. If the association has
+// a session, which may have begun just now, Retire does nothing.
 func (a *association) Retire() {
 	a.mu.Lock()
 	unused := a.sessions == 0
@@ -231,7 +231,7 @@ func (a *association) Retire() {
 // End ends the association of a client, which has a socket of its own.
 func (a *association) End() { a.e.close() }
 
-// Err is why the association has ended, nil if it has not.
+// Err returns why the association has ended, or nil if it has not.
 func (a *association) Err() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -260,7 +260,7 @@ func (a *association) fail(why error) {
 	streams := slices.Collect(maps.Values(a.streams))
 	a.mu.Unlock()
 	close(a.done)
-	for _, s := range streams { // pion ends what waits only when none of its goroutines waits for the socket
+	for _, s := range streams { // pion ends its waiting calls only when none of its goroutines waits for the socket
 		s.Wake()
 	}
 	told := make(chan struct{})
@@ -273,9 +273,9 @@ func (a *association) fail(why error) {
 	go a.leave(told)
 }
 
-// leave gives back what the association has, when the peer was told of its end. Where the socket takes no packet, because
-// its interface is paused for example, that is not waited for. A goroutine of pion's may wait for the socket then, too, which remove closes
-// if it was that of this association alone.
+// leave releases what the association has, after the peer was told of its end, but waits at most tellTime for that: the
+// socket may accept no packet, for example because its interface is paused. A goroutine of pion may then wait for the socket,
+// too; remove closes it if it belongs to this association alone.
 func (a *association) leave(told <-chan struct{}) {
 	late := time.NewTimer(tellTime)
 	defer late.Stop()
@@ -288,7 +288,7 @@ func (a *association) leave(told <-chan struct{}) {
 	a.e.running.Done()
 }
 
-// why returns the error of a call on an association that ends, which need not have failed.
+// why returns the error of a call on an association that is ending, which need not have failed.
 func (a *association) why() error {
 	if err := a.Err(); err != nil {
 		return err
@@ -296,7 +296,7 @@ func (a *association) why() error {
 	return errShutdown
 }
 
-// Open takes a pair of streams for a session of ours.
+// Open returns a pair of streams for a session that this side opens.
 func (a *association) Open() (sctp.Stream, bool) {
 	s, ok := a.take()
 	if !ok {
@@ -332,7 +332,7 @@ func (a *association) take() (*stream, bool) {
 	}
 }
 
-// newStream makes the stream of a session. The caller holds mu.
+// newStream creates the stream of a session. The caller holds mu.
 func (a *association) newStream(id uint16) *stream {
 	s := &stream{a: a, id: id}
 	a.streams[id] = s
@@ -340,9 +340,9 @@ func (a *association) newStream(id uint16) *stream {
 	return s
 }
 
-// sight is told of each DATA chunk before pion takes it: at the first one of a session on
+// sight is called for each DATA chunk before pion takes it. At the first chunk of a session on
 // these streams it asks the owner to listen. It reports false if the owner cannot, or there is
-// no room, and the peer has to send the chunk again.
+// no room, and the peer must send the chunk again.
 func (a *association) sight(c chunk) (ok bool) {
 	id := c.stream()
 	a.mu.Lock()
@@ -355,7 +355,7 @@ func (a *association) sight(c chunk) (ok bool) {
 	known := s != nil && s.state != given
 	ok = !a.arrived.beyond(c.tsn()) && a.room.left()
 	var t *turn
-	if ok && !known { // a chunk that is not taken anyhow gets no turn, which may be that of another peer
+	if ok && !known { // a chunk that is refused anyhow gets no turn, which another peer may need
 		t = a.mayBegin(s)
 		ok = t != nil
 	}
@@ -364,8 +364,8 @@ func (a *association) sight(c chunk) (ok bool) {
 		return false
 	}
 	if !a.begun || c.ppid() == sctp.PPIDControl {
-		// The first one is acknowledged at once (RFC 9260 section 5.1), and session control, because a peer may
-		// have to wait for that (RFC 5043 section 6.6), or ends the association behind it.
+		// The first chunk is acknowledged at once (RFC 9260 section 5.1). So is session control, because a peer may
+		// have to wait for that (RFC 5043 section 6.6), or ends the association after it.
 		a.begun = true
 		c[1] |= flagImmediate
 	}
@@ -385,9 +385,9 @@ func (a *association) sight(c chunk) (ok bool) {
 	return true
 }
 
-// mayBegin returns the turn of a session that the peer begins on a pair of streams, nil if it may not. If its last
-// session has ended, as s, the acknowledgement of our last message may still be on its way, but that message must
-// have been sent. The caller holds mu.
+// mayBegin returns the turn of a session that the peer begins on a pair of streams, or nil if it may not. s is the last
+// session on the pair, which has ended, or nil. The acknowledgement of our last message on s may still be on its way,
+// but that message must have been sent. The caller holds mu.
 func (a *association) mayBegin(s *stream) *turn {
 	if a.failure != nil || s != nil && s.queued > 0 {
 		return nil
@@ -395,8 +395,8 @@ func (a *association) mayBegin(s *stream) *turn {
 	return a.owner.admits()
 }
 
-// ask makes the owner listen on a stream that the peer has begun to use. On an association that ends
-// there is no session any more.
+// ask makes the owner listen on a stream that the peer has begun to use. An association that is ending
+// has no more sessions.
 func (a *association) ask(s *stream, t *turn) {
 	if s.attach() != nil {
 		t.end()
@@ -411,15 +411,15 @@ func (a *association) ask(s *stream, t *turn) {
 	}()
 }
 
-// ended gives a pair of streams back. The caller does not hold mu.
+// ended releases a pair of streams. The caller does not hold mu.
 func (a *association) ended(s *stream, clean bool) {
 	a.mu.Lock()
 	a.sessions--
 	last := a.sessions == 0
 	a.idle = time.Now()
-	anew := clean && s.more() // the peer was quick to begin another one
+	anew := clean && s.more() // the peer has already begun another session
 	if anew && s.queued > 0 {
-		anew, clean = false, false // it knows nothing yet of the end of this one
+		anew, clean = false, false // it cannot know of the end of this session yet
 	}
 	if clean {
 		s.state = given
@@ -440,14 +440,14 @@ func (a *association) ended(s *stream, clean bool) {
 		a.ask(next, a.owner.admitted())
 		return
 	case !clean:
-		a.nudge() // has discard called
+		a.nudge() // causes a call of discard
 	}
 	if last {
 		a.owner.idled(a)
 	}
 }
 
-// discard throws away what has come on dead streams, because what is not read takes room from all
+// discard discards what has arrived on dead streams, because unread messages take room from all
 // sessions. Read calls it, when pion has taken all that was handed to it.
 func (a *association) discard() {
 	a.mu.Lock()
@@ -459,8 +459,8 @@ func (a *association) discard() {
 	}
 }
 
-// reuse makes the streams of s free for another session when no message of the old one is left
-// on them (RFC 5043 section 6.6). The caller holds mu.
+// reuse frees the streams of s for another session if all messages of the old session are
+// acknowledged (RFC 5043 section 6.6). The caller holds mu.
 func (a *association) reuse(s *stream) {
 	if s.state == given && s.messages == 0 && a.streams[s.id] == s {
 		delete(a.streams, s.id)

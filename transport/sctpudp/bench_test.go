@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// benchmarkSize is that of the messages of all benchmarks.
+	// benchmarkSize is the size of the messages of all benchmarks.
 	benchmarkSize = 8100
 	// benchmarkRun is how many of them one run of a comparison sends: 100 ms or so.
 	benchmarkRun = 1000

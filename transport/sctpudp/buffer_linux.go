@@ -2,8 +2,8 @@ package sctpudp
 
 import "syscall"
 
-// enlarge asks for large socket buffers: beyond the system's limit where the process may
-// (CAP_NET_ADMIN), else up to net.core.rmem_max and wmem_max.
+// enlarge requests large socket buffers: beyond the system's limit if the process may
+// (CAP_NET_ADMIN), otherwise up to net.core.rmem_max and wmem_max.
 func enlarge(c buffered) {
 	_ = c.SetReadBuffer(socketBuffer)
 	_ = c.SetWriteBuffer(socketBuffer)

@@ -2,7 +2,7 @@
 
 package sctpudp
 
-// enlarge asks for large socket buffers; the system may give less.
+// enlarge requests large socket buffers; the system may give less.
 func enlarge(c buffered) {
 	_ = c.SetReadBuffer(socketBuffer)
 	_ = c.SetWriteBuffer(socketBuffer)

@@ -7,14 +7,14 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// A Client opens sessions, all those with one peer on one association, as far as that has
-// streams for them. All methods may be called from any goroutine.
+// A Client opens sessions. All sessions with one peer share an association, as long as that
+// has streams for them. All methods may be called from any goroutine.
 type Client struct {
 	cfg  Config
 	pool *sctp.Pool[Addr, *association]
 }
 
-// NewClient makes a Client.
+// NewClient returns a Client.
 func NewClient(cfg Config) *Client {
 	c := &Client{cfg: cfg.withDefaults()}
 	c.pool = sctp.NewPool(func(ctx context.Context, to Addr) (*association, error) {
@@ -24,7 +24,7 @@ func NewClient(cfg Config) *Client {
 }
 
 // Open returns a pair of streams to the peer at addr, for a session: see [Addr] for how
-// an address is written. ctx bounds the making of an association.
+// an address is written. ctx bounds the establishment of an association.
 func (c *Client) Open(ctx context.Context, addr string) (sctp.Stream, error) {
 	to, err := resolve(ctx, addr)
 	if err != nil {
@@ -33,10 +33,10 @@ func (c *Client) Open(ctx context.Context, addr string) (sctp.Stream, error) {
 	return c.pool.Open(ctx, to)
 }
 
-// Close ends all associations, and waits for it.
+// Close ends all associations, and waits until they have ended.
 func (c *Client) Close() { c.pool.Close() }
 
-// admits refuses no turn: what a peer asks of a client is refused at once.
+// admits always returns a turn: a session that a peer requests from a client is refused at once.
 func (c *Client) admits() *turn {
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.PeerTimeout)
 	return &turn{ctx, cancel}

@@ -12,9 +12,9 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// A conn is the packet connection that pion believes to be DTLS. pion does not look at
-// ports and tags, knows few chunks, and drops a whole packet for one that it does not
-// know: everything is put right here.
+// A conn is the packet connection that pion takes for DTLS. pion does not check ports and
+// tags, knows few chunks, and drops a whole packet because of one chunk that it does not
+// know. A conn makes up for all of that.
 type conn struct {
 	a      *association
 	once   sync.Once
@@ -22,14 +22,14 @@ type conn struct {
 	up     chan struct{} // closed when the association knows its pion
 
 	unacked atomic.Int32  // packets with DATA that pion has taken since its last SACK
-	sacked  chan struct{} // has an element when there was one
+	sacked  chan struct{} // has an element after a SACK
 	late    *time.Timer   // of settle
 }
 
-// pionPort is what pion has for both SCTP ports.
+// pionPort is the number that pion uses for both SCTP ports.
 const pionPort = 5000
 
-// Read returns the next packet that has something for pion.
+// Read returns the next packet that contains something for pion.
 func (c *conn) Read(p []byte) (int, error) {
 	select {
 	case <-c.up:
@@ -38,7 +38,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	c.a.discard()
 	c.settle()
-	for c.a.Err() == nil { // nothing is taken behind an ABORT
+	for c.a.Err() == nil { // nothing is taken after an ABORT
 		select {
 		case b := <-c.a.in:
 			n := 0
@@ -63,18 +63,18 @@ func (c *conn) Read(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-// ackTime bounds how long settle waits: pion acknowledges nothing more on an association that ends.
+// ackTime bounds how long settle waits: pion acknowledges nothing more on an association that is ending.
 const ackTime = 10 * time.Millisecond
 
 // settle waits until pion has acknowledged what it has taken, if that is due: for every second packet, and
-// for every one while a chunk is missing (RFC 9260 sections 6.2 and 6.7). pion acknowledges in a goroutine
-// of its own, and without this once for a whole burst. Then a peer may send Max.Burst packets in a round
-// trip, however far its congestion window is open; it learns too seldom of a gap to send the chunk again
-// before its timer runs out; and so it does if that one SACK is lost. Where many packets wait this end is
+// for every packet while a chunk is missing (RFC 9260 sections 6.2 and 6.7). pion acknowledges in a goroutine
+// of its own, and without settle only once for a whole burst. A peer could then send only Max.Burst packets in a
+// round trip, however far its congestion window is open. It would learn of a gap too seldom to send the chunk again
+// before its timer expires, and the timer would expire if that one SACK is lost. If many packets wait, this end is
 // too slow, and settle does not make it slower.
 func (c *conn) settle() {
 	select {
-	case <-c.sacked: // of what is counted no more
+	case <-c.sacked: // a SACK for packets that no longer count
 	default:
 	}
 	n := c.unacked.Load()
@@ -100,7 +100,7 @@ func (c *conn) settle() {
 	}
 }
 
-// noteSACK notes that pion has acknowledged what it has taken.
+// noteSACK records that pion has acknowledged what it has taken.
 func (c *conn) noteSACK() {
 	c.unacked.Store(0)
 	select {
@@ -109,17 +109,17 @@ func (c *conn) noteSACK() {
 	}
 }
 
-// Write sends a packet of pion's, which is ours to change.
+// Write sends a packet of pion, which it may change.
 func (c *conn) Write(p []byte) (int, error) {
 	a := c.a
 	again, sack := false, false
-	var probe chunk // the last one of DATA, if the peer has no room
+	var probe chunk // the last DATA chunk, if the peer has no room
 	a.mu.Lock()
 	for k, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
 		switch k, rest = split(rest); k.kind() {
 		case chunkHeartbeat:
-			// An idle pion probes with one that lacks what it is for, and Linux aborts the
-			// association for that. The association has its own: see look.
+			// An idle pion probes with a HEARTBEAT that lacks its parameter, for which Linux
+			// aborts the association. The association sends its own: see look.
 			a.mu.Unlock()
 			return len(p), nil
 		case chunkData:
@@ -130,7 +130,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		case chunkSack:
 			sack = true
 			a.received = k.tsn()
-			if a.room.full() { // pion counts octets alone
+			if a.room.full() { // pion counts only octets
 				k.setWindow(0)
 			}
 			again = a.room.told(k.window())
@@ -151,7 +151,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// depart notes a DATA chunk that is sent. The caller holds mu.
+// depart records a DATA chunk that is sent. The caller holds mu.
 func (a *association) depart(k chunk) {
 	s := a.streams[k.stream()]
 	if a.flight.sent(k.tsn(), s, k.octets()) {
@@ -165,12 +165,12 @@ func (a *association) depart(k chunk) {
 	}
 }
 
-// stuck tells whether nothing can follow what has been sent, on s, before the peer
+// stuck reports whether nothing can follow what has been sent, on s, before the peer
 // acknowledges some of it. The caller holds mu.
 func (a *association) stuck(s *stream) bool {
 	out, room := uint32(a.flight.octets), a.pion.RWND()
-	// pion takes what it will send in one go off the room: if less is on its way than has
-	// been taken off, more of it follows.
+	// pion subtracts from the room all that it will send in one go: if less is outstanding
+	// than it has subtracted, more will follow.
 	if a.waiting > 0 && room+out < a.window {
 		return false
 	}
@@ -178,7 +178,7 @@ func (a *association) stuck(s *stream) bool {
 	return a.waiting > 0 || full || min(room, a.pion.CWND()-min(out, a.pion.CWND())) < uint32(a.packetSize)
 }
 
-// Close is what pion calls, with its locks held, when the association has ended for it.
+// Close is called by pion, with its locks held, when the association has ended for pion.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
@@ -190,13 +190,12 @@ func (c *conn) Close() error {
 func (c *conn) LocalAddr() net.Addr  { return c.a.local }
 func (c *conn) RemoteAddr() net.Addr { return Addr{UDP: c.a.peer.udp, Port: c.a.peer.port} }
 
-// Deadlines are what pion would use to end itself. Nothing here waits that it could not
-// end by Close.
+// pion would use deadlines to end itself. It can end every wait here by Close.
 func (c *conn) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
 func (c *conn) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
 func (c *conn) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }
 
-// noLog drops what pion would log. What matters comes back as an error.
+// noLog discards what pion would log. What matters is returned as an error.
 type noLog struct{}
 
 func (noLog) NewLogger(string) logging.LeveledLogger { return noLog{} }

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// A cookie is all that a listener needs to know of a peer that has sent INIT. The peer
-// keeps it, and proves by sending it back that it is where it says (RFC 9260 section
-// 5.1.3).
+// A cookie is all that a listener needs to know about a peer that has sent INIT. The peer
+// keeps it, and proves its address by sending it back (RFC 9260 section 5.1.3).
 type cookie struct {
 	made         time.Time
 	from         netip.AddrPort
@@ -19,13 +18,13 @@ type cookie struct {
 	ours, theirs initiation
 }
 
-// cookieLife is how long a cookie is good.
+// cookieLife is how long a cookie is valid.
 const cookieLife = time.Minute
 
 const cookieSize = 8 + 18 + 4 + 2*initSize + sha256.Size
 
-// A secret signs cookies. They have their times as those since it was made, which do not step as the
-// time of day may: a cookie would be stale at once, or one of a peer that has restarted be taken for
+// A secret signs cookies. Their times count from when the secret was made, because the time of day may
+// step: a cookie could be stale at once, or the cookie of a peer that has restarted could be taken for
 // an old one.
 type secret struct {
 	key  [32]byte
@@ -44,7 +43,7 @@ func (s *secret) sign(b []byte) []byte {
 	return h.Sum(b)
 }
 
-// bake makes the octets of c.
+// bake returns the octets of c.
 func (s *secret) bake(c *cookie) []byte {
 	b := make([]byte, 0, cookieSize)
 	b = binary.BigEndian.AppendUint64(b, uint64(c.made.Sub(s.made)))
@@ -61,13 +60,13 @@ func appendAddr(b []byte, a netip.AddrPort) []byte {
 	return binary.BigEndian.AppendUint16(append(b, ip[:]...), a.Port())
 }
 
-// stale tells whether the time of a cookie is over.
+// stale reports whether a cookie has expired.
 func (c *cookie) stale(now time.Time) bool {
 	age := now.Sub(c.made)
 	return age < 0 || age > cookieLife
 }
 
-// open checks a cookie that came from the given place, and reads it.
+// open checks a cookie that came from the given addresses, and reads it.
 func (s *secret) open(b []byte, from netip.AddrPort, at ports) (*cookie, bool) {
 	if len(b) != cookieSize {
 		return nil, false

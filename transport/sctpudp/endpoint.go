@@ -14,19 +14,19 @@ import (
 	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
-// Config configures a Client or a Listener. The zero value is fine.
+// Config configures a Client or a Listener. The zero value is valid.
 type Config struct {
 	// PeerTimeout is how long a peer may send nothing, or acknowledge nothing although its
-	// window is open, before its association ends, which is a quarter later at most; 0 means
+	// window is open, before its association ends, which is at most a quarter later; 0 means
 	// 15 s. Heartbeats keep an association without messages alive. If this process does not run for
-	// half of the time, the peer has all of it anew.
+	// half of that time, the peer's time begins anew.
 	PeerTimeout time.Duration
-	// ListenPacket, if not nil, opens the UDP sockets, in place of a
-	// net.ListenConfig. One that embeds a *net.UDPConn gets the large buffers that the
-	// speed depends on.
+	// ListenPacket, if not nil, opens the UDP sockets instead of a net.ListenConfig. A
+	// socket that embeds a *net.UDPConn gets the large buffers that the throughput depends
+	// on.
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
-	// Refused, if not nil, is told of sessions that peers have begun to ask for and that a Listener does not return. It
-	// should be fast.
+	// Refused, if not nil, is called for each session that a peer has begun to request and that a Listener does not return.
+	// It should be fast.
 	Refused func(remote net.Addr, cause error)
 }
 
@@ -42,21 +42,21 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// An endpoint is a UDP socket with the associations that use it. It hands a packet that is for
-// none of them to unassociated.
+// An endpoint is a UDP socket with the associations that use it. It passes a packet that belongs
+// to none of them to unassociated.
 type endpoint struct {
 	cfg          Config
 	pc           net.PacketConn
 	addr         Addr
 	unassociated func(p []byte, w way)
-	refused      func(quoted []byte) // a packet has found no port; nil: that does not matter
-	outage       func(err error)     // nothing can be read; nil: it can again
-	oob          []byte              // for the address to which a packet was sent; nil: there is but one
+	refused      func(quoted []byte) // called for a packet that found no port; nil: ignored
+	outage       func(err error)     // called when nothing can be read, with nil when it can again
+	oob          []byte              // for the address to which a packet was sent; nil: there is only one
 
 	mu      sync.Mutex
 	byTag   map[uint32]*association // by our own verification tag
 	byPeer  map[peer]*association
-	closing bool // ends with the last association
+	closing bool // the endpoint ends with the last association
 	running sync.WaitGroup
 }
 
@@ -69,7 +69,7 @@ type peer struct {
 const (
 	// errorPause is how long the reader pauses after an error of the socket.
 	errorPause = time.Millisecond
-	// outageErrors is how many errors, one after the other, are no longer those of single packets.
+	// outageErrors is how many consecutive errors no longer count as errors of single packets.
 	outageErrors = 100
 )
 
@@ -80,7 +80,7 @@ type buffered interface {
 	syscall.Conn
 }
 
-// socketBuffer is the buffer size that is asked of the system for a socket. It may give less.
+// socketBuffer is the buffer size that is requested for a socket. The system may give less.
 const socketBuffer = 4 << 20
 
 func newEndpoint(ctx context.Context, cfg Config, network, address string, port uint16) (*endpoint, error) {
@@ -108,7 +108,7 @@ var packets = sync.Pool{New: func() any { return new([maxPacket]byte) }}
 
 // read hands each packet to its association, or to unassociated, until the socket is closed.
 func (e *endpoint) read() {
-	failures := 0 // one after the other
+	failures := 0 // consecutive
 	for {
 		buf := packets.Get().(*[maxPacket]byte)
 		n, w, err := e.readFrom(buf[:])
@@ -127,7 +127,7 @@ func (e *endpoint) read() {
 		case errors.Is(err, net.ErrClosed):
 			packets.Put(buf)
 			return
-		case err != nil: // of one packet, such as ICMP tells of: nothing to end for, nor to spin
+		case err != nil: // of one packet, for example reported by ICMP: neither end nor spin
 			if e.refused != nil {
 				refusals(e.pc, e.refused)
 			}
@@ -160,7 +160,7 @@ func (e *endpoint) readFrom(b []byte) (int, way, error) {
 // send sends a packet. If that fails the packet is lost.
 func (e *endpoint) send(p []byte, d destination) { _ = e.trySend(p, d) }
 
-// trySend is send, and says why the packet is lost.
+// trySend is like send, but returns why the packet is lost.
 func (e *endpoint) trySend(p []byte, d destination) (err error) {
 	raceorder.Send()
 	u, ok := e.pc.(*net.UDPConn)
@@ -176,8 +176,8 @@ func (e *endpoint) trySend(p []byte, d destination) (err error) {
 }
 
 // sort finds the association of a valid packet by the tag that we gave to its peer: a sender
-// that does not know the tag reaches no association. It reports true if buf is no longer the
-// caller's.
+// that does not know the tag reaches no association. It reports true if buf no longer belongs
+// to the caller.
 func (e *endpoint) sort(buf *[maxPacket]byte, n int, w way) (taken bool) {
 	p := buf[:n]
 	at := portsOf(p)
@@ -204,18 +204,18 @@ func (e *endpoint) sort(buf *[maxPacket]byte, n int, w way) (taken bool) {
 	return a.peer == sender && a.push(buf, n)
 }
 
-// reflected tells whether p ends an association that its sender does not know, and so
-// bears the tag of the other direction (RFC 9260 section 8.5.1). A SHUTDOWN COMPLETE is
-// alone in its packet, and nothing counts behind an ABORT.
+// reflected reports whether p ends an association that its sender does not know, and so
+// has the tag of the other direction (RFC 9260 section 8.5.1). A SHUTDOWN COMPLETE is
+// alone in its packet, and everything after an ABORT is ignored.
 func reflected(p []byte) bool {
 	c, rest := split(p[headerSize:])
 	ends := c.kind() == chunkAbort || c.kind() == chunkShutdownComplete && len(rest) == 0
 	return ends && c[1]&flagReflected != 0
 }
 
-// restarts tells whether a cookie may begin an association: not if it was made before the
-// association that there is with the same peer. It is then a packet that was delayed, and not
-// the sign of a peer that has restarted (RFC 9260 section 5.2.4).
+// restarts reports whether a cookie may begin an association: not if it was made before an
+// existing association with the same peer. The packet was then delayed, and does not mean
+// that the peer has restarted (RFC 9260 section 5.2.4).
 func (e *endpoint) restarts(sender peer, made time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -223,8 +223,8 @@ func (e *endpoint) restarts(sender peer, made time.Time) bool {
 	return a == nil || made.After(a.made)
 }
 
-// add enters an association. If there is an older one with the same peer, the peer has
-// restarted, and add ends it.
+// add adds an association. If there is an older one with the same peer, the peer has
+// restarted, and add ends the older one.
 func (e *endpoint) add(a *association) error {
 	e.mu.Lock()
 	if e.closing {
@@ -247,7 +247,7 @@ func (e *endpoint) add(a *association) error {
 
 var errTag = errors.New("sctp: verification tag in use")
 
-// remove takes an association out, and closes the socket after the last one.
+// remove removes an association, and closes the socket of a closing endpoint after the last one.
 func (e *endpoint) remove(a *association) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -274,7 +274,7 @@ func (e *endpoint) retire() {
 	e.closeIfIdle()
 }
 
-// associations lists the established associations.
+// associations returns the established associations.
 func (e *endpoint) associations() []*association {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -2,9 +2,9 @@ package sctpudp
 
 import "time"
 
-// A flight is what the peer has not acknowledged yet up to and including: every DATA
-// chunk that was sent, in the order of the TSNs. pion counts otherwise: what was received
-// beyond a gap is acknowledged for it, although it is still ahead of what is missing.
+// A flight is what the peer has not acknowledged cumulatively: every such DATA chunk that
+// was sent, in the order of the TSNs. pion counts differently: for pion a chunk that was
+// received beyond a gap is acknowledged, although an earlier chunk is missing.
 type flight struct {
 	next   uint32    // the TSN of the next chunk
 	since  time.Time // since when the peer could acknowledge the oldest chunk
@@ -17,7 +17,7 @@ type sentChunk struct {
 	octets int
 }
 
-// sent notes a chunk; one that is sent again is not new.
+// sent records a chunk; a retransmitted chunk is not new.
 func (f *flight) sent(tsn uint32, s *stream, octets int) (isNew bool) {
 	if tsn != f.next {
 		return false
@@ -31,8 +31,8 @@ func (f *flight) sent(tsn uint32, s *stream, octets int) (isNew bool) {
 	return true
 }
 
-// acked takes out the chunks up to tsn. It reports false if that is nothing that the peer
-// can say now: it has said more before, or speaks of what was never sent.
+// acked removes the chunks up to tsn. It reports false if the peer cannot acknowledge tsn
+// now: it has acknowledged more before, or tsn was never sent.
 func (f *flight) acked(tsn uint32, each func(sentChunk)) (ok bool) {
 	first := f.next - uint32(len(f.chunks))
 	n := int(int32(tsn + 1 - first))
@@ -53,7 +53,7 @@ func (f *flight) acked(tsn uint32, each func(sentChunk)) (ok bool) {
 // has reports whether a chunk was sent and is not acknowledged.
 func (f *flight) has(tsn uint32) bool { return f.next-tsn-1 < uint32(len(f.chunks)) }
 
-// waits is how long the oldest chunk has waited to be acknowledged.
+// waits returns how long the oldest chunk has waited to be acknowledged.
 func (f *flight) waits() time.Duration {
 	if len(f.chunks) == 0 {
 		return 0

@@ -171,8 +171,8 @@ func fuzzPackets(t *testing.T, input []byte) {
 	require.LessOrEqual(t, x.v.sent, 8*received, "a forger cannot have the victim flood another")
 }
 
-// FuzzInit reads what begins an association, and opens what may be a cookie of the listener. What was read means the
-// same when it is written, and no cookie but that of the listener opens.
+// FuzzInit parses an INIT or INIT ACK, and opens what may be a cookie of the listener. What was parsed means the
+// same when it is written again, and no cookie opens but the listener's own.
 func FuzzInit(f *testing.F) {
 	i := newInitiation()
 	i.cookie = []byte("cookie")
@@ -194,7 +194,7 @@ func FuzzInit(f *testing.F) {
 		ours := newInitiation()
 		require.Positive(t, streams(&ours, &i))
 		require.LessOrEqual(t, len(i.reports), maxReports)
-		i.reports = nil // which are those of the answer
+		i.reports = nil // they belong to the answer
 		again, err := parseInit(i.append(nil))
 		require.NoError(t, err)
 		i.adaptation = sctp.Adaptation // whatever it was, append gives that of DDP

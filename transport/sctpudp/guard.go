@@ -17,12 +17,12 @@ var (
 	violations = []error{errStream, errOrdered, errPieces, errLong}
 )
 
-// An emptyError is why an association ends whose peer has sent a DATA chunk without user data (RFC 9260 section 6.2).
+// An emptyError ends an association whose peer has sent a DATA chunk without user data (RFC 9260 section 6.2).
 type emptyError struct{ tsn uint32 }
 
 func (e *emptyError) Error() string { return "sctp: the peer sent a DATA chunk with no user data" }
 
-// causes are those of the ABORT that tells the peer why, for the errors that have one (RFC 9260 sections 3.3.10 and 9.1).
+// causes returns the error causes of the ABORT, for the errors that have one (RFC 9260 sections 3.3.10 and 9.1).
 func causes(why error) []byte {
 	const noUserData, ofTheUser, violation = 9, 12, 13
 	var empty *emptyError
@@ -38,19 +38,19 @@ func causes(why error) []byte {
 }
 
 const (
-	// minPiece is the least length of a fragment of a message, but for the last one: no
-	// message that fits a packet is to be fragmented (RFC 5043 section 9).
+	// minPiece is the least length of a fragment of a message, except the last: a message
+	// that fits in a packet must not be fragmented (RFC 5043 section 9).
 	minPiece = 256
-	// maxGaps is how many gaps pion is told of at a time.
+	// maxGaps is how many gaps at most pion sees in a SACK.
 	maxGaps = 256
 )
 
 // accept copies the chunks of a packet that are for pion to dst, and handles the others. It
-// returns the length, 0 if none is for pion.
+// returns the length, or 0 if none is for pion.
 func (a *association) accept(dst, p []byte) int {
 	a.hear()
 	out, refused := dst[:headerSize], false
-	var said kindSet // the answers: one of each kind, for a packet has room for thousands of chunks
+	var said kindSet // the answers: one of each kind, because a packet can contain thousands of chunks
 	for c, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
 		c, rest = split(rest)
 		switch c.kind() {
@@ -83,7 +83,7 @@ func (a *association) accept(dst, p []byte) int {
 		out = append(out, c...)
 		out = append(out, make([]byte, pad(len(c))-len(c))...)
 	}
-	if refused { // the peer hears at least what has been taken
+	if refused { // acknowledge at least what has been taken
 		out = a.appendNudge(out)
 	}
 	if len(out) == headerSize {
@@ -93,7 +93,7 @@ func (a *association) accept(dst, p []byte) int {
 	return len(out)
 }
 
-// tagged tells whether p has the tag that an ABORT or a SHUTDOWN COMPLETE in it must have: ours, or that of the peer if
+// tagged reports whether p has the tag that an ABORT or a SHUTDOWN COMPLETE in it must have: ours, or that of the peer if
 // the chunk says so (RFC 9260 section 8.5.1).
 func (a *association) tagged(p []byte, c chunk) bool {
 	if c[1]&flagReflected != 0 {
@@ -102,7 +102,7 @@ func (a *association) tagged(p []byte, c chunk) bool {
 	return tagOf(p) == a.ourTag
 }
 
-// reduced returns a control chunk as pion is to see it, nil if it does not count.
+// reduced returns a control chunk in the form for pion, or nil if it is ignored.
 func (a *association) reduced(p []byte, c chunk) chunk {
 	switch c.kind() {
 	case chunkSack:
@@ -125,8 +125,8 @@ func (a *association) reduced(p []byte, c chunk) chunk {
 	return c
 }
 
-// answer answers a HEARTBEAT; a COOKIE ECHO, which is the first, or our COOKIE ACK was lost; and a chunk that is not
-// known. said is what it has answered of the same packet. It reports true if nothing behind the chunk counts.
+// answer answers a HEARTBEAT; a COOKIE ECHO, which is the first one, or our COOKIE ACK was lost; and an unknown chunk.
+// said contains the answers to the same packet. It reports true if everything after the chunk is ignored.
 func (a *association) answer(c chunk, said *kindSet) (last bool) {
 	answer, value := byte(chunkHeartbeatAck), []byte(c[chunkHeaderSize:])
 	switch kind := c.kind(); {
@@ -148,15 +148,15 @@ func (a *association) answer(c chunk, said *kindSet) (last bool) {
 	return last
 }
 
-// unrecognized is the cause of an ERROR that reports a chunk, as far as there is room for it (RFC 9260 section
-// 3.3.10.6).
+// unrecognized returns the cause of an ERROR that reports a chunk, truncated if there is no room for all of it (RFC
+// 9260 section 3.3.10.6).
 func (a *association) unrecognized(c chunk) []byte {
 	const cause = 6
 	c = c[:min(len(c), a.packetSize-headerSize-chunkHeaderSize-paramSize)]
 	return appendParam(nil, cause, c)
 }
 
-// check returns an error for a DATA chunk that is wrong.
+// check returns an error for an invalid DATA chunk.
 func (a *association) check(c chunk) error {
 	switch {
 	case c.octets() == 0:
@@ -171,8 +171,8 @@ func (a *association) check(c chunk) error {
 	return nil
 }
 
-// plain reduces a SACK to what pion needs: gaps that ascend, and not too many of them, since
-// pion walks its queue for each. It returns nil for a chunk that is no SACK.
+// plain reduces a SACK to what pion needs: ascending gaps, and not too many of them, since
+// pion walks its queue for each. It returns nil for a chunk that is not a SACK.
 func plain(c chunk) chunk {
 	const fixed = chunkHeaderSize + 12
 	if len(c) < fixed {
@@ -192,14 +192,14 @@ func plain(c chunk) chunk {
 	return c
 }
 
-// acked takes the cumulative TSN of a SACK or SHUTDOWN, and sends the probe again if there is room now.
+// acked processes the cumulative TSN of a SACK or SHUTDOWN, and sends the probe again if there is room now.
 func (a *association) acked(c chunk) {
 	if p := a.noteAcked(c); p != nil {
 		a.e.send(p, a.way)
 	}
 }
 
-// noteAcked notes what the peer has, and returns the packet to be sent again, nil if there is none.
+// noteAcked records what the peer has received, and returns the packet to be sent again, or nil if there is none.
 func (a *association) noteAcked(c chunk) (again []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -219,7 +219,7 @@ func (a *association) noteAcked(c chunk) (again []byte) {
 	return again
 }
 
-// misses tells whether a chunk of the peer is missing before one that has come.
+// misses reports whether a chunk of the peer is missing before one that has arrived.
 func (a *association) misses() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -227,10 +227,10 @@ func (a *association) misses() bool {
 }
 
 // nudge makes pion send a SACK with its window. pion does not do so by itself when its buffer
-// has been read. Where packets are waiting there is no need.
+// has been read. If packets are waiting there is no need.
 func (a *association) nudge() { a.push(nil, 0) }
 
-// nudged makes the packet of a nudge for pion.
+// nudged builds the packet of a nudge for pion.
 func (a *association) nudged(dst []byte) int {
 	out := a.appendNudge(dst[:headerSize])
 	address(out, ports{pionPort, pionPort}, a.ourTag)

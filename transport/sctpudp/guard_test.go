@@ -39,7 +39,7 @@ func (x *victim) session(stream uint16) *sctp.Conn {
 	return c
 }
 
-// tsn is that of the peer's next chunk.
+// tsn returns the TSN of the peer's next chunk.
 func (x *victim) tsn() uint32 {
 	x.a.mu.Lock()
 	defer x.a.mu.Unlock()
@@ -126,7 +126,7 @@ func TestSCTP_40_MessageThatIsLongerThanAnyPacket(t *testing.T) {
 	}
 }
 
-// TestSCTP_51_NothingIsTakenBehindTheEnd: an ABORT removes the association at once (RFC 9260 section 9.1), and so does an error. What had come behind it
+// TestSCTP_51_NothingIsTakenBehindTheEnd: an ABORT removes the association at once (RFC 9260 section 9.1), and so does an error. What had come after it
 // by then is not taken.
 func TestSCTP_51_NothingIsTakenBehindTheEnd(t *testing.T) {
 	for name, end := range map[string][]byte{

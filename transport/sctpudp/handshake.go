@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// ErrNotDDP tells that the peer's association is not for DDP: it gave no adaptation
+// ErrNotDDP says that the peer's association is not for DDP: it gave no adaptation
 // indication, or another one (RFC 5043 section 11.1).
 var ErrNotDDP = errors.New("sctp: the peer gives no indication of DDP")
 
@@ -28,7 +28,7 @@ const (
 	handshakeBacklog = 16 // packets of the peer that may wait
 )
 
-// newInitiation is what we say of ourselves.
+// newInitiation returns the initiation that this side sends.
 func newInitiation() initiation {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -40,21 +40,21 @@ func newInitiation() initiation {
 	}
 }
 
-// A handshake is one of ours that is going on: INIT, INIT ACK, COOKIE ECHO, COOKIE ACK
-// (RFC 9260 section 5.1).
+// A handshake is a handshake in progress that this side has begun: INIT, INIT ACK, COOKIE ECHO,
+// COOKIE ACK (RFC 9260 section 5.1).
 type handshake struct {
 	e    *endpoint
 	peer peer
 	ours initiation
-	in   chan []byte   // what the peer has answered
-	rtt  time.Duration // at most: which of several attempts was answered is not known
+	in   chan []byte   // the peer's answers
+	rtt  time.Duration // an upper bound: which of several attempts was answered is not known
 	none chan struct{} // the peer's port is closed: see refused
 }
 
-// refused takes what ICMP has quoted of a packet that found no port, which means here what
-// an unreachable protocol means elsewhere (RFC 6951): it is like an ABORT if it quotes the
-// INIT, with the tag that only a host which has seen the INIT can know, and nothing has been
-// heard of the peer (RFC 9260 section 10, ICMP6 and ICMP8). After the handshake ICMP is
+// refused receives what ICMP has quoted of a packet that found no port, which means here what
+// an unreachable protocol means elsewhere (RFC 6951). It is like an ABORT if it quotes the
+// INIT, with the tag that only a host which has seen the INIT can know, and if nothing has arrived
+// from the peer (RFC 9260 section 10, ICMP6 and ICMP8). After the handshake ICMP is
 // ignored.
 func (h *handshake) refused(quoted []byte) {
 	const least = headerSize + chunkHeaderSize + 4 // up to the tag
@@ -67,13 +67,13 @@ func (h *handshake) refused(quoted []byte) {
 	}
 }
 
-// init is the packet that begins it.
+// init returns the packet that begins the handshake.
 func (h *handshake) init() []byte {
 	return packet(h.ports(), 0, chunkInit, 0, h.ours.append(nil))
 }
 
-// handshakePacket takes the packets that arrive before there is an association. It drops
-// those that are not from the peer or lack our tag.
+// handshakePacket receives the packets that arrive before there is an association. It drops
+// packets that are not from the peer or lack our tag.
 func (h *handshake) handshakePacket(p []byte, w way) {
 	if w.peer != h.peer.udp || back(p) != h.ports() || tagOf(p) != h.ours.tag {
 		return
@@ -84,7 +84,7 @@ func (h *handshake) handshakePacket(p []byte, w way) {
 	}
 }
 
-// run shakes hands and returns what the peer has said of itself.
+// run performs the handshake, and returns the initiation of the peer.
 func (h *handshake) run(ctx context.Context) (*initiation, error) {
 	ack, err := h.exchange(ctx, h.init(), h.none, chunkInitAck)
 	if err != nil {
@@ -95,7 +95,7 @@ func (h *handshake) run(ctx context.Context) (*initiation, error) {
 		err = fmt.Errorf("%w (%d)", ErrNotDDP, theirs.adaptation)
 	}
 	if err != nil {
-		if theirs.tag != 0 { // the peer may have a use for it (RFC 9260 section 5.1)
+		if theirs.tag != 0 { // tell the peer (RFC 9260 section 5.1)
 			h.abort(theirs.tag)
 		}
 		return nil, err
@@ -111,8 +111,8 @@ func (h *handshake) abort(tag uint32) {
 	h.e.send(packet(h.ports(), tag, chunkAbort, 0, nil), h.destination())
 }
 
-// echo is the packet with the cookie, and with an ERROR for the parameters that are not known (RFC 9260 section 3.2.2):
-// its causes have the form in which they stand in an INIT ACK.
+// echo returns the packet with the cookie, and with an ERROR for the unknown parameters (RFC 9260 section 3.2.2): its
+// causes have the same form as in an INIT ACK.
 func (h *handshake) echo(theirs *initiation) []byte {
 	p := appendChunk(make([]byte, headerSize), chunkCookieEcho, 0, theirs.cookie)
 	if n := len(theirs.reports); n > 0 && len(p)+chunkHeaderSize+n <= minPath-ip6HeaderSize-udpHeaderSize {
@@ -126,8 +126,8 @@ func (h *handshake) destination() destination { return destination{to: h.peer.ud
 
 func (h *handshake) ports() ports { return ports{h.e.addr.Port, h.peer.port} }
 
-// exchange sends a packet, again and again, until the answer to it has come, or word that
-// none will. A packet that could not be sent is like one that was lost on the way: the next one may leave.
+// exchange sends a packet repeatedly until the answer has arrived, or a report that there will be
+// none. A packet that could not be sent counts as lost on the way: the next one may be sent.
 func (h *handshake) exchange(ctx context.Context, p []byte, none <-chan struct{}, answer byte) (chunk, error) {
 	sent, retry := time.Now(), firstRetry
 	var unsent error
@@ -148,7 +148,7 @@ func (h *handshake) exchange(ctx context.Context, p []byte, none <-chan struct{}
 	return nil, unanswered(os.NewSyscallError("connect", syscall.ETIMEDOUT), unsent)
 }
 
-// unanswered is err, which tells that no answer has come in time, with the reason why the last packet was not sent, if it was not.
+// unanswered returns err, which says that no answer has arrived in time, with unsent, the reason why the last packet was not sent.
 func unanswered(err, unsent error) error {
 	if unsent == nil {
 		return err
@@ -156,12 +156,12 @@ func unanswered(err, unsent error) error {
 	return fmt.Errorf("%w, and the last packet could not be sent: %w", err, unsent)
 }
 
-// await returns the chunk of this kind, nil when it is late.
+// await returns the chunk of this kind, or nil if it is late.
 func (h *handshake) await(ctx context.Context, late <-chan time.Time, none <-chan struct{}, kind byte) (chunk, error) {
 	for {
 		select {
 		case p := <-h.in:
-			if kindsOf(p).has(chunkAbort) { // control chunks may stand before it
+			if kindsOf(p).has(chunkAbort) { // control chunks may precede it
 				return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
 			}
 			if c, _ := split(p[headerSize:]); c.kind() == kind {
@@ -177,7 +177,7 @@ func (h *handshake) await(ctx context.Context, late <-chan time.Time, none <-cha
 	}
 }
 
-// associate makes an association with the peer at to, on a socket of its own.
+// associate establishes an association with the peer at to, on a socket of its own.
 func associate(ctx context.Context, cfg Config, to Addr, o owner) (*association, error) {
 	from, err := sctp.Source(to.UDP.Addr())
 	if err != nil {

@@ -3,9 +3,9 @@ package sctpudp
 import "sync"
 
 const (
-	// inboundQueue is how many packets of an association may wait for pion, inboundOctets how much memory
-	// they may take: as many as a peer may send into a receive buffer of receiveBuffer octets, where a
-	// packet fits the frame of an Ethernet. More are lost.
+	// inboundQueue is how many packets of an association may wait for pion, and inboundOctets how much
+	// memory they may take: as many as a peer may send into a receive buffer of receiveBuffer octets, if
+	// each packet fits in an Ethernet frame. More packets are lost.
 	inboundQueue  = 1024
 	inboundOctets = 2 << 20
 	// smallPacket is the largest packet that does not wait in a buffer of maxPacket.
@@ -21,7 +21,7 @@ type inbound struct {
 	n     int
 }
 
-// newInbound returns the packet in buf, or a copy of it where it is small.
+// newInbound returns the packet in buf, or a copy if it is small.
 func newInbound(buf *[maxPacket]byte, n int) inbound {
 	if n == 0 || n > smallPacket {
 		return inbound{buf: buf, n: n}
@@ -38,7 +38,7 @@ func (b inbound) octets() []byte {
 	return b.buf[:b.n]
 }
 
-// memory is how much of inboundOctets it takes.
+// memory returns how much of inboundOctets the packet takes.
 func (b inbound) memory() int64 {
 	switch {
 	case b.n == 0:
@@ -49,7 +49,7 @@ func (b inbound) memory() int64 {
 	return maxPacket
 }
 
-// push takes a packet of the peer. It reports true if buf is no longer the caller's.
+// push queues a packet of the peer. It reports true if buf no longer belongs to the caller.
 func (a *association) push(buf *[maxPacket]byte, n int) bool {
 	b := newInbound(buf, n)
 	if a.queued.Add(b.memory()) <= inboundOctets {
@@ -69,7 +69,7 @@ func (a *association) push(buf *[maxPacket]byte, n int) bool {
 	return false
 }
 
-// release gives back the memory of a packet that waits no more.
+// release releases the memory of a packet that no longer waits.
 func (a *association) release(b inbound) {
 	a.queued.Add(-b.memory())
 	if b.small != nil {

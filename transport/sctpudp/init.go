@@ -18,7 +18,7 @@ type initiation struct {
 
 	adaptation uint32 // 0: none
 	cookie     []byte // of an INIT ACK
-	reports    []byte // the parameters of the peer that are not known and to be reported, as parameters
+	reports    []byte // the unknown parameters of the peer that must be reported, as parameters
 }
 
 const (
@@ -33,18 +33,18 @@ const (
 	paramAddressTypes = 12 // the last one of RFC 9260
 	paramZeroChecksum = 0x8001
 	paramAdaptation   = 0xc006 // RFC 5061 section 4.2.6
-	// What becomes of a parameter that is not known (RFC 9260 section 3.2.1).
-	paramSkip   = 0x8000 // clear: nothing behind it counts
+	// How to handle an unknown parameter (RFC 9260 section 3.2.1).
+	paramSkip   = 0x8000 // clear: everything after it is ignored
 	paramReport = 0x4000
-	// maxReports bounds what is reported: an INIT ACK is to fit any path.
+	// maxReports bounds what is reported: an INIT ACK must fit any path.
 	maxReports = 1024
 )
 
 var errInit = errors.New("sctp: malformed INIT")
 
-// parseInit reads the value of an INIT or INIT ACK. Parameters that mean nothing here are
-// skipped: the addresses and extensions that a kernel tells of, above all. Of a malformed
-// one the tag is returned, 0 if there is none.
+// parseInit reads the value of an INIT or INIT ACK. It skips parameters that mean nothing
+// here, above all the addresses and extensions that a kernel announces. If the value is
+// malformed, it returns the tag, or 0 if there is none.
 func parseInit(b []byte) (initiation, error) {
 	if len(b) < initSize {
 		return initiation{}, errInit
@@ -72,10 +72,10 @@ func parseInit(b []byte) (initiation, error) {
 	return i, nil
 }
 
-// take takes a parameter. It reports false if nothing behind it counts.
+// take processes a parameter. It reports false if everything after it is ignored.
 func (i *initiation) take(param []byte) (more bool, err error) {
 	switch kind, value := binary.BigEndian.Uint16(param), param[paramSize:]; {
-	case kind == paramHostname: // none may have it (RFC 9260 section 5.1.2)
+	case kind == paramHostname: // not allowed (RFC 9260 section 5.1.2)
 		return false, errInit
 	case kind == paramAdaptation:
 		if len(value) == 4 {
@@ -92,15 +92,15 @@ func (i *initiation) take(param []byte) (more bool, err error) {
 	return true, nil
 }
 
-// report makes the answer tell of a parameter that is not known, if there is room (RFC 9260 section 3.2.2).
+// report makes the answer report an unknown parameter, if there is room (RFC 9260 section 3.2.2).
 func (i *initiation) report(param []byte) {
 	if pad(len(i.reports))+paramSize+len(param) <= maxReports {
 		i.reports = appendParam(i.reports, paramUnrecognized, param)
 	}
 }
 
-// appendParam appends a parameter, behind the padding of the one before it. The padding of the last one is that of the
-// chunk.
+// appendParam appends a parameter, after the padding of the previous one. The padding of the last parameter is the
+// padding of the chunk.
 func appendParam(b []byte, kind uint16, value []byte) []byte {
 	b = append(b, make([]byte, pad(len(b))-len(b))...)
 	b = binary.BigEndian.AppendUint16(b, kind)
@@ -129,19 +129,19 @@ func (i *initiation) appendFixed(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, i.tsn)
 }
 
-// token is the INIT chunk that pion is told of. Its only extension is that of doing
-// without checksums (RFC 9653): the guard has checked that of a packet before pion sees
-// it, and makes that of a packet which pion sends. It would be made and checked twice.
+// token returns the INIT chunk that pion receives. Its only extension allows zero checksums
+// (RFC 9653): this package checks the checksum of a packet before pion sees it, and computes
+// the checksum of a packet that pion sends. pion would do both a second time.
 func (i *initiation) token() []byte {
 	b := i.appendFixed(nil)
 	b = binary.BigEndian.AppendUint16(b, paramZeroChecksum)
 	b = binary.BigEndian.AppendUint16(b, paramSize+4)
-	b = binary.BigEndian.AppendUint32(b, 1) // by the method of DTLS, whose place the guard has
+	b = binary.BigEndian.AppendUint32(b, 1) // by the method of DTLS, which this package replaces
 	return appendChunk(nil, chunkInit, 0, b)
 }
 
-// streams is how many pairs both ends can use. RFC 5043 section 8 wants as many outbound
-// ones as inbound ones.
+// streams returns how many pairs both ends can use. RFC 5043 section 8 requires as many
+// outbound streams as inbound ones.
 func streams(ours, theirs *initiation) int {
 	return int(min(ours.outbound, ours.inbound, theirs.outbound, theirs.inbound))
 }

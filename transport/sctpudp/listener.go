@@ -13,30 +13,30 @@ import (
 const (
 	// maxAssociations bounds the associations of a listener.
 	maxAssociations = 4096
-	// setupTime is how long a peer that has begun to use a stream has to ask for a
+	// setupTime is how long a peer that has begun to use a stream has to request a
 	// session on it.
 	setupTime = 5 * time.Second
 )
 
-// A Listener takes sessions of peers. All methods may be called from any goroutine.
+// A Listener accepts sessions of peers. All methods may be called from any goroutine.
 type Listener struct {
 	e       *endpoint
 	secret  *secret
 	backlog *sctp.Backlog
-	asking  eldest.List  // streams on which a session is about to be asked for
-	unasked atomic.Int64 // the same, and those that were given up and have not ended
+	asking  eldest.List  // streams on which a session has not been requested yet
+	unasked atomic.Int64 // their number, plus those that were given up and have not ended
 	limit   int
 	ctx     context.Context
 	cancel  context.CancelFunc
 }
 
-// Listen listens at addr, as [Addr] writes it; the host may be empty, the UDP port 0. At all
-// addresses of the machine a peer is answered from the one that it has asked at, on Linux and where
-// Config.ListenPacket makes a *net.UDPConn; elsewhere from the one that the system chooses.
+// Listen listens at addr, as [Addr] writes it; the host may be empty, and the UDP port may be 0.
+// A Listener at all addresses of the machine answers a peer from the address that the peer used, on
+// Linux and if Config.ListenPacket returns a *net.UDPConn; otherwise the system chooses the address.
 //
-// At most backlog sessions, one at least, may wait for Accept; further ones are refused by a Terminate
-// message (RFC 5043 section 6.4). Four times as many streams may have been begun by peers that
-// have not asked for a session yet; a further one takes the place of the oldest of them.
+// At most backlog sessions, but at least one, may wait for Accept; further ones are refused by a
+// Terminate message (RFC 5043 section 6.4). Peers may begin four times as many streams without
+// having requested a session; a further stream replaces the oldest of them.
 func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listener, error) {
 	udp, port, err := splitAddr(addr)
 	var e *endpoint
@@ -53,18 +53,18 @@ func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listene
 	return l, nil
 }
 
-// Addr is an [Addr].
+// Addr returns the address of the listener, an [Addr].
 func (l *Listener) Addr() net.Addr { return l.e.addr }
 
-// Accept returns the next session that a peer asks for. Where an outage begins it returns the reason once: see [Listener.Outage]. After
-// Close the error matches net.ErrClosed.
+// Accept returns the next session that a peer requests. When an outage begins, it returns the reason once: see [Listener.Outage].
+// After Close the error matches net.ErrClosed.
 func (l *Listener) Accept() (*sctp.Request, error) { return l.backlog.Accept() }
 
-// Outage is why nothing of any peer can be read now, nil if it can. It ends with the next packet that is read.
+// Outage returns why nothing from any peer can be read now, or nil. An outage ends with the next packet that is read.
 func (l *Listener) Outage() error { return l.backlog.Outage() }
 
-// Close takes no more sessions, and refuses those that Accept has not returned. The
-// others go on; the socket is closed when the last of them has ended.
+// Close accepts no more sessions, and refuses those that Accept has not returned. The other
+// sessions continue; the socket is closed when the last of them has ended.
 func (l *Listener) Close() {
 	l.cancel()
 	if !l.backlog.Close() {
@@ -76,17 +76,17 @@ func (l *Listener) Close() {
 	l.e.retire()
 }
 
-// Over tells whether the Listener and its socket are closed.
+// Over reports whether the Listener and its socket are closed.
 func (l *Listener) Over() bool { return l.e.over() }
 
-// End is Close, and ends all associations, and waits until they have ended.
+// End closes the Listener, ends all associations, and waits until they have ended.
 func (l *Listener) End() {
 	l.Close()
 	l.e.close()
 }
 
-// handshakePacket takes the packets that belong to no association: those that set one up, and others, which are
-// answered as RFC 9260 section 8.4 says. One without a tag is an INIT or nothing (section 8.5.1).
+// handshakePacket receives the packets that belong to no association: those that set one up, and others, which are
+// answered as RFC 9260 section 8.4 says. A packet without a tag is an INIT or is ignored (section 8.5.1).
 func (l *Listener) handshakePacket(p []byte, w way) {
 	c, rest := split(p[headerSize:])
 	switch kinds := kindsOf(p); {
@@ -106,10 +106,10 @@ func (l *Listener) handshakePacket(p []byte, w way) {
 	}
 }
 
-// staleCookie is the cause of an ERROR; it does not tell for how long the cookie has been stale (RFC 9260 section 3.3.10.3).
+// staleCookie is the cause of an ERROR; it does not say how long the cookie has been stale (RFC 9260 section 3.3.10.3).
 var staleCookie = []byte{0, 3, 0, 8, 0, 0, 0, 0}
 
-// back are the ports of an answer.
+// back returns the ports of an answer.
 func back(p []byte) ports {
 	at := portsOf(p)
 	return ports{at.destination, at.source}
@@ -118,7 +118,7 @@ func back(p []byte) ports {
 // greet answers an INIT. It keeps no state: all of it is in the cookie.
 func (l *Listener) greet(p []byte, c chunk, w way) {
 	theirs, err := parseInit(c[chunkHeaderSize:])
-	if theirs.tag == 0 { // there is no answer to it (RFC 9260 section 3.3.2)
+	if theirs.tag == 0 { // it gets no answer (RFC 9260 section 3.3.2)
 		return
 	}
 	listens := portsOf(p).destination == l.e.addr.Port && l.ctx.Err() == nil
@@ -127,7 +127,7 @@ func (l *Listener) greet(p []byte, c chunk, w way) {
 		return
 	}
 	ours := newInitiation()
-	// No more streams than the peer takes (RFC 9260 section 3.3.3), and as many each way (RFC 5043 section 8).
+	// No more streams than the peer allows (RFC 9260 section 3.3.3), and the same number each way (RFC 5043 section 8).
 	pairs := uint16(streams(&ours, &theirs))
 	ours.outbound, ours.inbound = pairs, pairs
 	ours.reports = theirs.reports
@@ -135,7 +135,7 @@ func (l *Listener) greet(p []byte, c chunk, w way) {
 	l.e.send(packet(back(p), theirs.tag, chunkInitAck, 0, ours.append(nil)), w.back())
 }
 
-// welcome makes the association of a peer that has brought its cookie.
+// welcome establishes the association of a peer that has returned its cookie.
 func (l *Listener) welcome(p []byte, c chunk, w way) {
 	k, ok := l.secret.open(c[chunkHeaderSize:], w.peer, portsOf(p))
 	if !ok || tagOf(p) != k.ours.tag {
@@ -161,8 +161,8 @@ func (l *Listener) welcome(p []byte, c chunk, w way) {
 	a.push(buf, copy(buf[:], p))
 }
 
-// admits bounds the streams on which the peer has not asked for a session yet. It refuses only while many that
-// were given up have not ended yet.
+// admits bounds the streams on which the peer has not requested a session yet. It refuses only while many streams
+// that were given up have not ended yet.
 func (l *Listener) admits() *turn {
 	if l.unasked.Add(1) > int64(2*l.limit) {
 		l.unasked.Add(-1)
@@ -176,8 +176,8 @@ func (l *Listener) admitted() *turn {
 	return l.turn()
 }
 
-// turn returns a turn, which is counted already: where there are too many, the newest takes the place of the
-// oldest. What is asked of a Listener that is closed is read to be refused.
+// turn returns a turn, which the caller has counted: if there are too many, the newest replaces the oldest. A
+// request to a closed Listener is still read, in order to be refused.
 func (l *Listener) turn() *turn {
 	if l.asking.Len() >= l.limit {
 		l.asking.GiveUp()
@@ -200,7 +200,7 @@ func (l *Listener) turn() *turn {
 // asked reads the peer's request for a session.
 func (l *Listener) asked(ctx context.Context, s *stream) { l.backlog.Ask(ctx, s) }
 
-// idled ends an association without sessions if the Listener is closed. Else the peer may begin
+// idled ends an association without sessions if the Listener is closed. Otherwise the peer may begin
 // another session on it, for a while.
 func (l *Listener) idled(a *association) {
 	if l.ctx.Err() != nil {

@@ -28,7 +28,7 @@ func (e *failingSocket) ReadFrom(p []byte) (int, net.Addr, error) {
 	return e.PacketConn.ReadFrom(p)
 }
 
-// TestListenerThatCanReadNothing tells why, until it reads something. Single errors are those of packets, and not told.
+// TestListenerThatCanReadNothing reports why, until it reads something. Single errors concern packets, and are not reported.
 func TestListenerThatCanReadNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wire := &cable{ends: make(map[netip.AddrPort]*cableEnd)}

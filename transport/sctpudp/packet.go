@@ -15,7 +15,7 @@ const (
 	chunkHeaderSize = 4
 	dataHeaderSize  = 16 // of a DATA chunk: TSN, stream, SSN and PPID after the chunk header
 
-	// maxPacket is the largest packet, as pion takes no longer one.
+	// maxPacket is the size of the largest packet that pion accepts.
 	maxPacket = 8192
 )
 
@@ -34,32 +34,32 @@ const (
 	chunkCookieAck        = 11
 	chunkShutdownComplete = 14 // the last one of RFC 9260
 
-	// What becomes of a chunk that is not known (RFC 9260 section 3.2).
-	chunkSkip   = 0x80 // clear: nothing behind it counts
+	// How to handle an unknown chunk (RFC 9260 section 3.2).
+	chunkSkip   = 0x80 // clear: everything after it is ignored
 	chunkReport = 0x40
 )
 
-// flagReflected, T, says that the tag is the receiver's own idea of the sender's (RFC
-// 9260 section 8.4).
+// flagReflected, T, says that the tag is reflected: the tag of the packet that is answered
+// (RFC 9260 section 8.4).
 const flagReflected = 1
 
-// The flags of a DATA chunk: E marks the last one of a message, U an unordered message. One
-// that is a whole message has U, B and E.
+// The flags of a DATA chunk: E marks the last chunk of a message, U an unordered message. A
+// chunk that is a whole message has U, B and E.
 const (
 	flagEnding    = 1
 	flagUnordered = 4
 	flagsMessage  = 7
 )
 
-// flagImmediate, I, asks that a DATA chunk be acknowledged at once (RFC 7053). It is set on
+// flagImmediate, I, requests that a DATA chunk be acknowledged at once (RFC 7053). It is set on
 // session control, since a call waits for its acknowledgement; on a chunk after which nothing
-// can be sent until it is acknowledged; and on one that is under way alone, so that its loss is
+// can be sent until it is acknowledged; and on the only outstanding chunk, so that its loss is
 // noticed soon.
 const flagImmediate = 8
 
 func pad(n int) int { return (n + 3) &^ 3 }
 
-// checksum is that of a packet. It stands in the packet with its lowest octet first.
+// checksum returns the checksum of a packet. In the packet it is little-endian.
 func checksum(p []byte) uint32 {
 	var zero [4]byte
 	crc := crc32c.Checksum(p[:8])
@@ -67,7 +67,7 @@ func checksum(p []byte) uint32 {
 	return crc32c.Update(crc, p[headerSize:])
 }
 
-// valid tells whether p is a packet, its checksum right and its chunks whole. A checksum
+// valid reports whether p is a packet with a correct checksum and complete chunks. A checksum
 // of zero is a checksum like any other: DDP needs the digest (RFC 5041 section 5).
 func valid(p []byte) bool {
 	if len(p) < headerSize+chunkHeaderSize || binary.LittleEndian.Uint32(p[8:]) != checksum(p) {
@@ -86,21 +86,21 @@ func valid(p []byte) bool {
 	return true
 }
 
-// A chunk is one with its header, without padding.
+// A chunk is a chunk with its header, without padding.
 type chunk []byte
 
 func (c chunk) kind() byte { return c[0] }
 
-// split cuts off the first chunk of those of a valid packet.
+// split returns the first of the chunks of a valid packet, and the rest.
 func split(chunks []byte) (c chunk, rest []byte) {
 	n := int(binary.BigEndian.Uint16(chunks[2:]))
 	return chunks[:n], chunks[min(pad(n), len(chunks)):]
 }
 
-// A kindSet is the kinds of chunks that a packet has, a bit each; those above 63 have none.
+// A kindSet is a set of kinds of chunks, one bit each; kinds above 63 have none.
 type kindSet uint64
 
-// kindsOf returns those of a valid packet.
+// kindsOf returns the kinds of the chunks of a valid packet.
 func kindsOf(p []byte) (s kindSet) {
 	for c, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
 		c, rest = split(rest)
@@ -111,7 +111,7 @@ func kindsOf(p []byte) (s kindSet) {
 
 func (s kindSet) has(kind byte) bool { return s&(1<<kind) != 0 }
 
-// hasCauses tells whether the value of an ABORT has the form of error causes: one that has not is no ABORT (RFC 9260
+// hasCauses reports whether the value of an ABORT has the form of error causes; otherwise it is not an ABORT (RFC 9260
 // section 3.3.7).
 func (c chunk) hasCauses() bool {
 	for b := c[chunkHeaderSize:]; len(b) > 0; {
@@ -136,7 +136,7 @@ func (c chunk) ends() bool     { return c[1]&flagEnding != 0 }
 func (c chunk) whole() bool    { return c[1]&flagsMessage == flagsMessage }
 func (c chunk) octets() int    { return len(c) - dataHeaderSize }
 
-// window is that of a SACK, which has its TSN where a DATA chunk has it.
+// window returns the window of a SACK. The TSN of a SACK is in the same place as that of a DATA chunk.
 func (c chunk) window() uint32 { return binary.BigEndian.Uint32(c[8:]) }
 
 func (c chunk) setWindow(octets uint32) { binary.BigEndian.PutUint32(c[8:], octets) }
@@ -172,7 +172,7 @@ func appendChunk(p []byte, kind, flags byte, value []byte) []byte {
 	return append(p, make([]byte, pad(n)-n)...)
 }
 
-// packet makes one of a single chunk.
+// packet returns a packet with a single chunk.
 func packet(at ports, tag uint32, kind, flags byte, value []byte) []byte {
 	p := appendChunk(make([]byte, headerSize, headerSize+chunkHeaderSize+len(value)+3), kind, flags, value)
 	seal(p, at, tag)

@@ -11,12 +11,12 @@ const (
 	udpHeaderSize = 8
 	ip4HeaderSize = 20
 	ip6HeaderSize = 40
-	// minPath is what every path of IPv6 carries.
+	// minPath is the MTU that every IPv6 path supports.
 	minPath = 1280
 )
 
-// packetSize is the largest SCTP packet that goes to a peer in one piece, as far as our
-// own interface can tell, and that pion takes.
+// packetSize returns the size of the largest SCTP packet that pion accepts and that reaches a
+// peer in one piece, as far as the MTU of our own interface shows.
 func packetSize(to netip.Addr) int {
 	header := ip4HeaderSize + udpHeaderSize
 	if to.Is6() {
@@ -29,7 +29,7 @@ func packetSize(to netip.Addr) int {
 	return min(mtu-header, maxPacket) &^ 3
 }
 
-// interfaceMTU is that of the interface with this address, 0 if there is none.
+// interfaceMTU returns the MTU of the interface with this address, or 0 if there is none.
 func interfaceMTU(of netip.Addr) int {
 	all, err := net.Interfaces()
 	if err != nil {

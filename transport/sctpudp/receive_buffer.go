@@ -3,22 +3,22 @@ package sctpudp
 import "sync/atomic"
 
 const (
-	// receiveBuffer is how much of an association may be waiting to be read. It is small
-	// enough for pion never to take a TSN that is 32767 ahead (RFC 5043 section 10).
+	// receiveBuffer is how many octets of an association may wait to be read. It is small
+	// enough that pion never accepts a TSN that is 32767 ahead (RFC 5043 section 10).
 	receiveBuffer = 1 << 20
-	// maxUnread is how many messages may be, since the shortest costs as much memory as
-	// one of some hundred octets.
+	// maxUnread is how many messages may wait, since the shortest costs as much memory as
+	// a message of some hundred octets.
 	maxUnread = 8192
 )
 
-// A room counts what the messages of an association take of its receive buffer until they are
-// read.
+// A room counts how much of the receive buffer of an association its unread messages
+// occupy.
 type room struct {
-	octets, messages atomic.Int64 // taken
-	short            atomic.Bool  // the peer was told of little, or got none
+	octets, messages atomic.Int64 // occupied
+	short            atomic.Bool  // little room was reported to the peer, or a chunk was refused
 }
 
-// left tells whether a DATA chunk can be taken. If not, the peer hears when it can.
+// left reports whether a DATA chunk can be taken. If not, the peer is told when it can.
 func (r *room) left() bool {
 	if r.full() {
 		r.short.Store(true)
@@ -27,7 +27,7 @@ func (r *room) left() bool {
 	return true
 }
 
-// take takes what a DATA chunk needs, for which there is room: only the goroutine that reads takes any.
+// take takes the room for a DATA chunk. left has reported that there is room, and only the goroutine that reads takes any.
 func (r *room) take(c chunk) {
 	r.octets.Add(int64(c.octets()))
 	if c.ends() {
@@ -35,20 +35,20 @@ func (r *room) take(c chunk) {
 	}
 }
 
-// full reports whether no more is taken.
+// full reports whether no more can be taken.
 func (r *room) full() bool {
 	return r.octets.Load() >= receiveBuffer || r.messages.Load() >= maxUnread
 }
 
-// free gives back what a message had. It reports true if the peer should hear of it.
+// free releases the room of a message. It reports true if the peer should be told.
 func (r *room) free(octets int) bool {
 	r.octets.Add(-int64(octets))
 	r.messages.Add(-1)
 	return r.again()
 }
 
-// told notes how much the peer has been told of. It reports true if it should hear of
-// more.
+// told records how much room was reported to the peer. It reports true if the peer should
+// be told of more.
 func (r *room) told(octets uint32) bool {
 	if octets < receiveBuffer/4 {
 		r.short.Store(true)
@@ -56,7 +56,7 @@ func (r *room) told(octets uint32) bool {
 	return r.again()
 }
 
-// again tells once that there is room where there was little.
+// again reports true, once, when there is room again after there was little.
 func (r *room) again() bool {
 	return r.short.Load() && r.octets.Load() <= receiveBuffer/2 && r.messages.Load() <= maxUnread/2 &&
 		r.short.CompareAndSwap(true, false)

@@ -1,23 +1,23 @@
 package sctpudp
 
-// tsnWindow is how far ahead of the oldest DATA chunk that is missing one may be. pion
-// takes no more.
+// tsnWindow is how far a DATA chunk may be ahead of the oldest missing one. pion accepts
+// none beyond that.
 const tsnWindow = 1 << 13
 
-// A record tells which DATA chunks of the peer have come, by their TSNs.
+// A record contains which DATA chunks of the peer have arrived, by their TSNs.
 type record struct {
-	next  uint32   // the oldest that is missing
-	ahead []uint64 // bits of those after it, made when the first one overtakes another
-	early int      // how many of those have come
+	next  uint32   // the oldest missing chunk
+	ahead []uint64 // bits of the chunks after it, allocated when a chunk overtakes another
+	early int      // how many of those have arrived
 }
 
-// known tells whether a chunk has come before.
+// known reports whether a chunk has arrived before.
 func (r *record) known(tsn uint32) bool { return int32(tsn-r.next) < 0 || r.has(tsn) }
 
-// beyond tells whether a chunk that is not known is further ahead than one may be.
+// beyond reports whether a chunk that is not known is too far ahead.
 func (r *record) beyond(tsn uint32) bool { return tsn-r.next >= tsnWindow }
 
-// take notes a chunk that is neither known nor beyond.
+// take records a chunk that is neither known nor beyond.
 func (r *record) take(tsn uint32) {
 	if tsn != r.next {
 		if r.ahead == nil {

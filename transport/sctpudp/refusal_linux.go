@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// hearRefusals makes the system report, or no longer report, what ICMP says of packets that
-// were sent. The system keeps no more of it than of the packets that have come.
+// hearRefusals makes the system report, or no longer report, what ICMP says about packets that
+// were sent. The system stores no more of these reports than of received packets.
 func hearRefusals(pc net.PacketConn, on bool) {
 	v := 0
 	if on {
@@ -45,7 +45,7 @@ func control(pc net.PacketConn, f func(fd int)) {
 	}
 }
 
-// isRefusal looks for a struct sock_extended_err that tells of a closed port.
+// isRefusal reports whether control contains a struct sock_extended_err that reports a closed port.
 func isRefusal(control []byte) bool {
 	const size, origin = 16, 4 // of the structure, and where it names the source of the error
 	messages, err := syscall.ParseSocketControlMessage(control)

@@ -4,8 +4,8 @@ package sctpudp
 
 import "net"
 
-// hearRefusals does nothing: a dial to a closed port ends when all its attempts have gone
-// unanswered.
+// hearRefusals does nothing: a dial to a closed port ends when all its attempts have
+// remained unanswered.
 func hearRefusals(net.PacketConn, bool) {}
 
 func refusals(net.PacketConn, func([]byte)) {}

@@ -114,8 +114,8 @@ func TestSCTP_19_PeerBeginsOnStreamsOfOurSession(t *testing.T) {
 	}
 }
 
-// TestSEC_42_PieceThatEndsNoMessage is no session of which the peer is still to tell more: it would
-// count for ever among those that may be asked for.
+// TestSEC_42_PieceThatEndsNoMessage is no session of which the peer may still send more: such a session
+// would count for ever among those that may be requested.
 func TestSEC_42_PieceThatEndsNoMessage(t *testing.T) {
 	const piece = flagUnordered | flagEnding
 	guarded(t, func(x *victim) {

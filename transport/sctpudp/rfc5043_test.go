@@ -260,7 +260,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestSCTP_34_35_OneAddressAtEachEnd: the one that leads to the peer.
+// TestSCTP_34_35_OneAddressAtEachEnd: the address that leads to the peer.
 func TestSCTP_34_35_OneAddressAtEachEnd(t *testing.T) {
 	p := newPair(t)
 	local := p.client.LocalAddr().(Addr)

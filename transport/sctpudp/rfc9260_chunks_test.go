@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// TestTagOfAnEnd: an ABORT and a SHUTDOWN COMPLETE have our tag, or with the T bit that of the peer (RFC 9260 section
+// TestTagOfAnEnd: an ABORT and a SHUTDOWN COMPLETE have our tag, or with the T bit the peer's tag (RFC 9260 section
 // 8.5.1). Any other is discarded, and so is an ABORT with a format error (section 3.3.7).
 func TestTagOfAnEnd(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -42,7 +42,7 @@ func TestTagOfAnEnd(t *testing.T) {
 	})
 }
 
-// TestChunksThatAreNotKnown: the upper bits of their types tell what becomes of the rest of the packet, and whether they
+// TestChunksThatAreNotKnown: the upper bits of their types decide what becomes of the rest of the packet, and whether they
 // are reported (RFC 9260 section 3.2).
 func TestChunksThatAreNotKnown(t *testing.T) {
 	for kind, c := range map[byte]struct{ stops, reported bool }{

@@ -7,22 +7,22 @@ import (
 	"unsafe"
 )
 
-// hearAddresses makes the system tell to which of our addresses a packet was sent. It reports false
-// if the system does not.
+// hearAddresses makes the system report to which of our addresses a packet was sent. It reports false
+// if the system cannot.
 func hearAddresses(pc net.PacketConn) bool {
 	heard := false
 	control(pc, func(fd int) {
-		// A socket of IPv6 tells in that form of packets of IPv4, too.
+		// An IPv6 socket reports IPv4 packets in the IPv6 form, too.
 		heard = syscall.SetsockoptInt(fd, syscall.IPPROTO_IPV6, syscall.IPV6_RECVPKTINFO, 1) == nil ||
 			syscall.SetsockoptInt(fd, syscall.IPPROTO_IP, syscall.IP_PKTINFO, 1) == nil
 	})
 	return heard
 }
 
-// Where a struct in_pktinfo and a struct in6_pktinfo have our address.
+// The offsets of our address in a struct in_pktinfo and a struct in6_pktinfo.
 const at4, at6 = 4, 0
 
-// addressOf is the address that the control message of a packet tells of.
+// addressOf returns the address in the control message of a packet.
 func addressOf(oob []byte) netip.Addr {
 	head := syscall.CmsgLen(0)
 	if len(oob) < head {
@@ -38,7 +38,7 @@ func addressOf(oob []byte) netip.Addr {
 	return netip.Addr{}
 }
 
-// leaveFrom is the control message that makes a packet leave from one of our addresses.
+// leaveFrom returns the control message that sends a packet from one of our addresses.
 func leaveFrom(at netip.Addr) []byte {
 	level, kind, size, where := syscall.IPPROTO_IPV6, syscall.IPV6_PKTINFO, syscall.SizeofInet6Pktinfo, at6
 	if at.Is4() {

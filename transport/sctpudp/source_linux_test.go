@@ -13,8 +13,8 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// TestListenerAtAllAddresses answers from the one that it was asked at: the peer takes nothing from
-// another.
+// TestListenerAtAllAddresses answers from the address that received the request: the peer takes
+// nothing from another address.
 func TestListenerAtAllAddresses(t *testing.T) {
 	for _, v := range []struct {
 		network, host string

@@ -16,8 +16,8 @@ import (
 
 const (
 	// sendOctets and sendMessages bound what one session has sent and the peer has not
-	// acknowledged: the second keeps well away from the 32767 that the DDP-SSN can tell
-	// apart (RFC 5043 section 10).
+	// acknowledged. sendMessages is far below the 32767 messages that the DDP-SSN can
+	// distinguish (RFC 5043 section 10).
 	sendOctets   = 1 << 20
 	sendMessages = 8192
 )
@@ -35,22 +35,22 @@ type stream struct {
 	taken atomic.Int64 // messages that Receive has returned
 
 	// Guarded by a.mu:
-	incoming int64 // messages of the peer whose end has come for pion
-	whole    int64 // those of them that came in one piece, and so can be received
+	incoming int64 // messages of the peer whose end has arrived for pion
+	whole    int64 // those of them that arrived in one piece, and so can be received
 	octets   int   // sent and not acknowledged
-	messages int
-	queued   int // of messages: those that pion has not sent yet
+	messages int   // sent and not acknowledged
+	queued   int   // those of messages that pion has not sent yet
 	state    streamState
-	changed  chan struct{} // closed, and gone, when there is less of both
+	changed  chan struct{} // closed, and set to nil, when octets and messages have become fewer
 }
 
-// A streamState tells who may use a pair of streams.
+// A streamState says who may use a pair of streams.
 type streamState uint8
 
 const (
-	taken streamState = iota // a session does
-	given                    // another session may, once all is acknowledged
-	dead                     // no session can any more
+	taken streamState = iota // a session uses it
+	given                    // another session may use it, once all is acknowledged
+	dead                     // no session can use it any more
 )
 
 var _ sctp.Stream = (*stream)(nil)
@@ -88,7 +88,7 @@ func (s *stream) Send(ppid uint32, msg []byte, urgent bool) error {
 	return nil
 }
 
-// came notes a DATA chunk of the peer. The caller holds a.mu.
+// came records a DATA chunk of the peer. The caller holds a.mu.
 func (s *stream) came(c chunk) {
 	if c.ends() {
 		s.incoming++
@@ -98,19 +98,19 @@ func (s *stream) came(c chunk) {
 	}
 }
 
-// more tells whether there may be a message that Receive has not returned. If it has returned none,
-// then there must be one: a piece may be all that ever comes of a message. The caller holds a.mu.
+// more reports whether there may be a message that Receive has not returned. If Receive has returned none,
+// there must be a whole one: of another message only a piece may ever arrive. The caller holds a.mu.
 func (s *stream) more() bool {
 	taken := s.taken.Load()
 	return s.incoming > taken && (taken > 0 || s.whole > 0)
 }
 
-// mayHave tells whether n octets may be sent now. The caller holds a.mu.
+// mayHave reports whether n octets may be sent now. The caller holds a.mu.
 func (s *stream) mayHave(n int) bool {
 	return s.messages == 0 || s.messages < sendMessages && s.octets+n <= sendOctets
 }
 
-// acked notes that the peer has acknowledged a message. The caller holds a.mu.
+// acked records that the peer has acknowledged a message. The caller holds a.mu.
 func (s *stream) acked(octets int) {
 	s.octets -= octets
 	s.messages--
@@ -127,8 +127,8 @@ func (s *stream) signal() {
 	}
 }
 
-// await waits for cond, asked with a.mu held. It reports false if the association has
-// failed first, or done is closed.
+// await waits until cond, which is called with a.mu held, returns true. It reports false if the
+// association has failed first, or done is closed.
 func (s *stream) await(done <-chan struct{}, cond func() bool) bool {
 	a := s.a
 	for {
@@ -159,8 +159,8 @@ func (s *stream) Acked(done <-chan struct{}) bool {
 	return s.await(done, func() bool { return s.messages == 0 })
 }
 
-// Receive waits for no message once the association has failed, which fail tells before it wakes: what parks later sees it here. What
-// has come is still returned.
+// Receive does not wait once the association has failed: fail records the failure before it wakes the streams, so a later call sees it
+// here. Messages that have arrived are still returned.
 func (s *stream) Receive(p []byte) (int, uint32, error) {
 	s.wakeMu.Lock()
 	failed := s.a.over()
@@ -196,7 +196,7 @@ func (s *stream) Receive(p []byte) (int, uint32, error) {
 		return n, uint32(ppid), nil
 	case late && !failed:
 		return 0, 0, transport.ErrWoken
-	case errors.Is(err, io.ErrShortBuffer): // pion keeps it, and what is behind it is never read
+	case errors.Is(err, io.ErrShortBuffer): // pion keeps the message, and later ones are never read
 		s.a.fail(errLong)
 	}
 	return 0, 0, s.a.why()
@@ -214,7 +214,7 @@ func (s *stream) Wake() {
 	}
 }
 
-// sackSize is what is left for an acknowledgement beside a message (RFC 5043 section 9).
+// sackSize is the space that is left for an acknowledgement beside a message (RFC 5043 section 9).
 const sackSize = 16
 
 func (s *stream) MaxMessage() int {
@@ -223,7 +223,7 @@ func (s *stream) MaxMessage() int {
 
 func (s *stream) Release(clean bool) { s.a.ended(s, clean) }
 
-// discard reads what has come on a dead stream, and does not wait.
+// discard reads what has arrived on a dead stream, without waiting.
 func (s *stream) discard() {
 	buf := packets.Get().(*[maxPacket]byte)
 	defer packets.Put(buf)

@@ -35,7 +35,7 @@ func (e *refusingEnd) WriteTo(p []byte, to net.Addr) (int, error) {
 	return e.PacketConn.WriteTo(p, to)
 }
 
-// TestHandshakeWhosePacketsDoNotLeave tells that it is a firewall, and not the peer that does not answer.
+// TestHandshakeWhosePacketsDoNotLeave returns an error that shows a firewall, not a silent peer, as the cause.
 func TestHandshakeWhosePacketsDoNotLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wire := &cable{ends: make(map[netip.AddrPort]*cableEnd)}

@@ -2,15 +2,15 @@ package sctpudp
 
 import "net/netip"
 
-// A way is where a packet has come from, and to which of our addresses. An answer leaves from that
-// one, for the peer takes it from no other.
+// A way is the address that a packet came from, and that of ours to which it was sent. An answer is sent
+// from the latter, because the peer accepts it from no other.
 type way struct {
 	peer netip.AddrPort
 	at   netip.Addr // not valid: the system chooses
 }
 
-// back is where the answer goes. An address of IPv6 that is good on one link only can be named where the peer has such a one, too, whose
-// zone is the link.
+// back returns the destination of the answer. A link-local IPv6 address of ours can be named only if the peer's address is link-local, too:
+// its zone is the link.
 func (w way) back() destination {
 	if !w.at.IsValid() || isOfLink(w.at) && w.peer.Addr().Zone() == "" {
 		return destination{to: w.peer}
@@ -18,10 +18,10 @@ func (w way) back() destination {
 	return destination{w.peer, leaveFrom(w.at)}
 }
 
-// isOfLink tells of an address of IPv6 that has a zone, if it is written in full.
+// isOfLink reports whether a is an IPv6 address that needs a zone.
 func isOfLink(a netip.Addr) bool { return a.Is6() && !a.Is4In6() && a.IsLinkLocalUnicast() }
 
-// local is our address as the peer knows it, of a socket that is bound to bound.
+// local returns our address as the peer knows it, for a socket that is bound to bound.
 func (w way) local(bound Addr) Addr {
 	at := w.at
 	if isOfLink(at) {
@@ -33,10 +33,10 @@ func (w way) local(bound Addr) Addr {
 	return bound
 }
 
-// A destination is where packets go, and how the system is told from which of our addresses.
+// A destination is the address that packets are sent to, and the control message that names our address.
 type destination struct {
 	to  netip.AddrPort
-	oob []byte // nil: it chooses
+	oob []byte // nil: the system chooses our address
 }
 
 // oobSize holds the control message of either direction.
