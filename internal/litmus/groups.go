@@ -7,7 +7,7 @@ type group struct {
 }
 
 var groups = []group{
-	{"What a message tells", messages},
+	{"What a message guarantees", messages},
 	{"Reads and fences", readPrograms},
 	{"Several QPs", streamPrograms},
 	{"Atomic operations", atomicPrograms},

@@ -23,7 +23,7 @@ var atomicPrograms = []program{
 	{
 		name:    "Compare and Swap | Compare and Swap",
 		rule:    "RFC 7306 5.1.2, 5.4 (2)",
-		says:    "Of two QPs that take a lock by Compare and Swap one gets it.",
+		says:    "If two QPs try to take a lock by Compare and Swap, exactly one gets it.",
 		threads: [][]op{{compareSwap(nearA, c, 1).named("r1")}, {compareSwap(nearB, c, 2).named("r2")}},
 		final:   []sight{sees("c", c)},
 		outcomes: []outcome{
@@ -48,7 +48,7 @@ var atomicPrograms = []program{
 	{
 		name:     "Fetch and Add, Read",
 		rule:     "RFC 7306 7",
-		says:     "A Read returns what atomic operations before it have stored.",
+		says:     "A Read returns what earlier atomic operations have stored.",
 		threads:  [][]op{{fetchAdd(nearA, c, 1).named("r1"), read(nearA, c).named("r2")}},
 		outcomes: []outcome{{when: "r1=0 r2=1", is: required}, {is: forbidden}},
 	},
@@ -66,7 +66,7 @@ var atomicPrograms = []program{
 	{
 		name:     "Read, fenced Fetch and Add",
 		rule:     "RFC 7306 7",
-		says:     "With ReadFence the Read returns the value before.",
+		says:     "With ReadFence the Read returns the value from before the atomic operation.",
 		threads:  [][]op{{read(nearA, c).named("r1"), fetchAdd(nearA, c, 1).fenced().named("r2")}},
 		outcomes: []outcome{{when: "r1=0 r2=0", is: required}, {is: forbidden}},
 	},
@@ -106,7 +106,7 @@ var atomicPrograms = []program{
 	{
 		name:    "Fetch and Add, Immediate",
 		rule:    "RFC 7306 7",
-		says:    "So may Immediate Data.",
+		says:    "Immediate Data may also complete before an earlier atomic operation is performed.",
 		threads: [][]op{{fetchAdd(nearA, c, 1).named("r"), immediate(nearA, 1).named("m").finds(sees("c", c))}},
 		outcomes: []outcome{
 			{when: "r=0 m=1 c=1", is: required}, {when: "r=0 m=1 c=0", is: allowed, seen: everywhere}, {is: forbidden},
@@ -122,7 +122,7 @@ var atomicPrograms = []program{
 	{
 		name: "Write, Fetch and Add | Read, fenced Read",
 		rule: "RFC 7306 5.4 (5), 7",
-		says: "An atomic operation is a flag for earlier Writes: a QP that sees its effect, and reads after that, sees them.",
+		says: "An atomic operation is a flag for earlier Writes: a QP that sees its effect, and then reads, sees those Writes.",
 		threads: [][]op{
 			{write(nearA, x, 1), fetchAdd(nearA, c, 1)}, {read(nearB, c).named("c"), read(nearB, x).fenced().named("x")},
 		},

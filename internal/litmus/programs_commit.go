@@ -2,17 +2,17 @@ package main
 
 const commitRule = "draft-talpey-rdma-commit 2.1"
 
-// commitPrograms are about RDMA Commit. A value that is "durable" is one that a power failure at
+// commitPrograms are about RDMA Commit. A "durable" value is one that a power failure at
 // that time would leave.
 var commitPrograms = []program{
 	{
 		name:    "Write, Send",
 		rule:    commitRule,
-		says:    "A message tells that Writes are in place, not that they are durable. Use Commit, or DurableOnReceive.",
+		says:    "A message means that Writes are in place, not that they are durable. Use Commit, or DurableOnReceive.",
 		threads: [][]op{{write(nearA, p, 1), send(nearA, 1).named("m").finds(isDurable("durable", p))}},
 		outcomes: []outcome{
 			{when: "m=1 durable=0", is: required},
-			{when: "m=1 durable=1", is: allowed, never: everywhere, why: "nothing calls Flush; of a file, the system may write it at any time"},
+			{when: "m=1 durable=1", is: allowed, never: everywhere, why: "nothing calls Flush; the system may write a file at any time"},
 			{is: forbidden},
 		},
 	},
@@ -77,7 +77,7 @@ var commitPrograms = []program{
 	{
 		name: "Write, Commit, Fetch and Add | Read",
 		rule: "draft-talpey-rdma-commit 3.2.3; RFC 7306 7",
-		says: "An atomic operation is performed after earlier Commits were answered, also if they have failed.",
+		says: "An atomic operation is performed after earlier Commits were answered, even if they failed.",
 		threads: [][]op{
 			{write(nearA, p, 1), commitOf(nearA, p), fetchAdd(nearA, c, 1)},
 			{read(nearB, c).named("c").finds(isDurable("durable", p))},

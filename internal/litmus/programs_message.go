@@ -1,6 +1,6 @@
 package main
 
-// messages are programs about what a received message tells of earlier operations.
+// messages are programs about what a received message guarantees about earlier operations.
 var messages = []program{
 	{
 		name: "Write, Write, Send",
@@ -14,7 +14,7 @@ var messages = []program{
 	{
 		name: "Write, solicited Send, Send",
 		rule: "RFC 5040 5.3, 5.5 (10)",
-		says: "A Send with Solicited Event is ordered as any other.",
+		says: "A Send with Solicited Event is ordered like any other.",
 		threads: [][]op{{
 			write(nearA, x, 1), send(nearA, 1).solicited().named("m1").finds(sees("x", x)), send(nearA, 2).named("m2"),
 		}},
@@ -37,7 +37,7 @@ var messages = []program{
 	{
 		name:     "Write, Send with Invalidate",
 		rule:     "RFC 5040 5.3, 5.5 (10)",
-		says:     "When the receive of a Send with Invalidate completes, earlier Writes are in place, also those by the STag that it has invalidated, and the STag is invalid.",
+		says:     "When the receive of a Send with Invalidate completes, earlier Writes are in place, including those by the STag that it invalidates, and the STag is invalid.",
 		threads:  [][]op{{write(nearA, w, 1), sendInvalidate(nearA, w).named("m").finds(sees("w", w), isValid("valid", w))}},
 		outcomes: []outcome{{when: "m=1 w=1 valid=0", is: required}, {is: forbidden}},
 	},

@@ -5,14 +5,14 @@ var readPrograms = []program{
 	{
 		name:     "Write, Read",
 		rule:     "RFC 5040 5.5 (11), (12), (17)",
-		says:     "A Read returns what was written before it on the same QP. When it completes all of it is in the sink.",
+		says:     "A Read returns what was written before it on the same QP. When it completes, all of its data are in the sink.",
 		threads:  [][]op{{write(nearA, x, 1), read(nearA, x).named("r")}},
 		outcomes: []outcome{{when: "r=1", is: required}, {is: forbidden}},
 	},
 	{
 		name:     "Send, Read of its receive",
 		rule:     "RFC 5040 5.5 (12), (17), appendix B",
-		says:     "The Response to a Read is made after all Sends before it were delivered.",
+		says:     "The Response to a Read is made after all earlier Sends were delivered.",
 		threads:  [][]op{{send(nearA, 1).to(x).named("m"), read(nearA, x).named("r")}},
 		outcomes: []outcome{{when: "m=1 r=1", is: required}, {is: forbidden}},
 	},
@@ -38,7 +38,7 @@ var readPrograms = []program{
 	{
 		name:    "Read, Send",
 		rule:    "RFC 5040 5.5 (12), (18)",
-		says:    "A Send may be delivered before an earlier Read is answered, which then returns what the Send has brought.",
+		says:    "A Send may be delivered before an earlier Read is answered. The Read then returns what the Send has brought.",
 		threads: [][]op{{read(nearA, x).named("r"), send(nearA, 1).to(x).named("m")}},
 		outcomes: []outcome{
 			{when: "r=0 m=1", is: required},
@@ -64,7 +64,7 @@ var readPrograms = []program{
 	{
 		name:     "Write, Read with Local Invalidate",
 		rule:     "RFC 5040 5.5 (11)",
-		says:     "When a Read with Local Invalidate completes all octets are in the sink, and its STag is invalid.",
+		says:     "When a Read with Local Invalidate completes, all octets are in the sink, and its STag is invalid.",
 		threads:  [][]op{{write(nearA, x, 1), readInvalidate(nearA, x).named("r").finds(isValid("valid", s))}},
 		outcomes: []outcome{{when: "r=1 valid=0", is: required}, {is: forbidden}},
 	},

@@ -5,7 +5,7 @@ var streamPrograms = []program{
 	{
 		name:    "Write on A, Read on B",
 		rule:    "RFC 5040 5.5 (1)",
-		says:    "There is no order between two QPs. A Read on one may return anything of a Write on the other.",
+		says:    "There is no order between two QPs. A Read on one may return any part of a Write on the other.",
 		threads: [][]op{{write(nearA, x, 1), read(nearB, x).named("r")}},
 		outcomes: []outcome{
 			{when: "r=0", is: allowed, seen: everywhere},
@@ -17,7 +17,7 @@ var streamPrograms = []program{
 	{
 		name:    "Write on A, wait, Read on B",
 		rule:    "RFC 5040 5.5 (9), (14)",
-		says:    "The completion of a Write tells that its source may be used again. It does not tell that the Write has arrived.",
+		says:    "The completion of a Write means that its source may be used again. It does not mean that the Write has arrived.",
 		threads: [][]op{{write(nearA, x, 1), wait, read(nearB, x).named("r")}},
 		outcomes: []outcome{
 			{when: "r=0", is: allowed, seen: everywhere},
@@ -29,14 +29,14 @@ var streamPrograms = []program{
 	{
 		name:     "Write on A, Read of nothing, wait, Read on B",
 		rule:     "RFC 5040 5.5 (12), appendix B note (1)",
-		says:     "The completion of a Read, even of no octets, tells that all earlier Writes of the same QP are in place for all.",
+		says:     "The completion of a Read, even of no octets, means that all earlier Writes of the same QP are in place for every reader.",
 		threads:  [][]op{{write(nearA, x, 1), readNothing(nearA), wait, read(nearB, x).named("r")}},
 		outcomes: []outcome{{when: "r=1", is: required}, {is: forbidden}},
 	},
 	{
 		name:    "Write x, Write y | Read y, Read x",
 		rule:    "RFC 5040 5.5 (1), (3), (5)",
-		says:    "Another QP may see the second of two Writes and not the first. A Write is no flag for an earlier Write.",
+		says:    "Another QP may see the second of two Writes but not the first. A Write is no flag for an earlier Write.",
 		threads: [][]op{{write(nearA, x, 1), write(nearA, y, 1)}, {read(nearB, y).named("y"), read(nearB, x).fenced().named("x")}},
 		outcomes: []outcome{
 			{when: "y=1 x=0", is: allowed, seen: reordering, never: inOrder, why: placedInOrder},
@@ -59,7 +59,7 @@ var streamPrograms = []program{
 	{
 		name: "Write, Read | Write, Read from the other end",
 		rule: "RFC 5040 5.5 (2), (12)",
-		says: "The two directions of a stream have no order between them, and each has its own.",
+		says: "There is no order between the two directions of a stream; each has its own.",
 		threads: [][]op{
 			{write(nearA, x, 1), read(nearA, x).named("r1"), send(nearA, 1).named("m1")},
 			{write(farA, x, 2), read(farA, x).named("r2"), send(farA, 2).named("m2")},
@@ -93,7 +93,7 @@ var streamPrograms = []program{
 	{
 		name: "Read x, Write y | Read y, Write x",
 		rule: "RFC 5040 5.5 (12)",
-		says: "Without a fence both Reads may return what is written after the other one.",
+		says: "Without a fence both Reads may return what is written after the other Read.",
 		threads: [][]op{
 			{read(nearA, x).named("x"), write(nearA, y, 1)}, {read(nearB, y).named("y"), write(nearB, x, 1)},
 		},
@@ -105,7 +105,7 @@ var streamPrograms = []program{
 	{
 		name: "Read x, fenced Write y | Read y, fenced Write x",
 		rule: "RFC 5040 5.5 (12)",
-		says: "With fences at most one of the Reads returns what is written after the other one.",
+		says: "With fences at most one of the Reads returns what is written after the other Read.",
 		threads: [][]op{
 			{read(nearA, x).named("x"), write(nearA, y, 1).fenced()}, {read(nearB, y).named("y"), write(nearB, x, 1).fenced()},
 		},

@@ -25,6 +25,6 @@ func groups() []group {
 		{"From remote peers: denial of service", "RFC 5042 sections 6.4 and 6.5.", denial},
 		{"From local peers", "RFC 5042 section 7: other parts of the same program.", local},
 		{"ReDMArk", "The vulnerabilities (V) and attacks (A) of Rothenberger et al., ReDMArk: Bypassing RDMA Security Mechanisms (USENIX Security 2021).", redmark},
-		{"More attacks", "Attacks that neither document has.", more},
+		{"More attacks", "Attacks that neither document describes.", more},
 	}
 }

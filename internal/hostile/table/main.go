@@ -1,12 +1,11 @@
-// Command table writes docs/attacks.md: every attack on the library that is known, with the outcome that is
-// required, the tests that try it, and a planted defect that would let it through.
+// Command table writes docs/attacks.md: every known attack on the library, with the required outcome, the tests
+// that try it, and planted defects that would let it through.
 //
 //	go run ./internal/hostile/table
 //
 // in the root of the module. The attacks are those of RFC 5042 sections 5 to 7, those of ReDMArk (USENIX Security
-// 2021), and some more. They are data, in the files of this package. The tests of this command fail when a test or
-// a defect that is named does not exist, when a defect is not one of a test of its row, and when docs/attacks.md
-// is stale.
+// 2021), and some more. They are data, in the files of this package. The tests of this command fail when a named
+// test or defect does not exist, when a defect belongs to no test of its row, and when docs/attacks.md is stale.
 package main
 
 import (

@@ -3,7 +3,7 @@ package main
 var access = []attack{
 	{
 		"ATK-7", "an STag of another stream is used", "6.1.1", "Write, Read, Read Response, Invalidate",
-		"a Terminate of the attacker's stream; the memory stays",
+		"a Terminate of the attacker's stream; the memory does not change",
 		[]string{"stag.TestSEC_6_STagOfAnotherStreamIsOfNoUse", "iwarp.TestSEC_3_4_6_NeighboursAreKeptApart"},
 		[]string{"SEC-6a", "SEC-4b"},
 	},
@@ -14,8 +14,8 @@ var access = []attack{
 		[]string{"SEC-5a", "SEC-5b", "SEC-3b"},
 	},
 	{
-		"ATK-9", "octets beside a buffer are written, by an RDMA Write or a Read Response", "6.2.1", "each border, one octet off",
-		"a Terminate; the octets beside it, and in it, stay",
+		"ATK-9", "an RDMA Write or a Read Response writes octets beside a buffer", "6.2.1", "each border, one octet off",
+		"a Terminate; no octet changes, in the buffer or beside it",
 		[]string{
 			"stag.TestSEC_10_11_OctetsBesideTheRegionStay", "rdmap.TestRDMAP_41_42_ResponseThatIsInNoSink", "iwarp.TestRDMAP_40_41_42_HostileReadResponses",
 			"iwarp.TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_ARCH_17_18_31_35_41_SEC_18_35_HostileWrites",
@@ -33,37 +33,37 @@ var access = []attack{
 	},
 	{
 		"ATK-11", "one buffer is reached by several STags", "6.2.3, 6.3.6", "two regions that overlap",
-		"each STag has its own rights, and is revoked by itself",
+		"each STag has its own rights, and is revoked separately",
 		[]string{"stag.TestVERBS_11_ARCH_13_14_OverlappingRegionsAreIndependent"},
 		[]string{"ARCH-13a", "VERBS-11a"},
 	},
 	{
 		"ATK-12", "memory outside a buffer is read", "6.3.1", "each border, one octet off",
-		"a Terminate that holds the Request; not an octet is sent",
+		"a Terminate that contains the Request; no octet is sent",
 		[]string{"iwarp.TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_ARCH_35_41_SEC_11_15_HostileReadRequests"},
 		[]string{"SEC-11a"},
 	},
 	{
 		"ATK-13", "stale data is read", "6.3.2", "a right that was not granted yet, or was withdrawn",
-		"nothing can be read before the right is granted. What the memory holds then is the duty of the application",
+		"nothing can be read before the right is granted. The application is responsible for what the memory holds then",
 		[]string{"stag.TestSEC_14_RightsAreGrantedAndRevoked"},
 		[]string{"SEC-14a", "SEC-14b"},
 	},
 	{
 		"ATK-14", "a buffer is used after the transfer", "6.3.3", "Writes, Reads and Sends with Invalidate after it, by a peer that stalls",
-		"the revocation does not wait for the peer, and holds",
+		"the revocation takes effect without waiting for the peer",
 		[]string{"iwarp.TestVERBS_21_WindowIsRevokedFromAStalledPeer", "iwarp.TestVERBS_17_18_22_27_HostileInvalidateOfWindows", "stag.TestVERBS_21_NothingIsPlacedThroughARevokedWindow"},
 		[]string{"VERBS-21a", "VERBS-22b"},
 	},
 	{
-		"ATK-15", "other data are read by a valid STag", "6.3.4", "each border of a window in its region",
-		"an STag reaches the octets that were registered or bound, and no other",
+		"ATK-15", "other data are read through a valid STag", "6.3.4", "each border of a window in its region",
+		"an STag reaches the octets that were registered or bound, and no others",
 		[]string{"stag.TestSEC_31_RegionIsTheSliceAndNoMore", "iwarp.TestVERBS_9_21_27_28_HostileUseOfWindows"},
 		[]string{"SEC-31a", "SEC-31b", "VERBS-9c"},
 	},
 	{
 		"ATK-16", "an RDMA Read from a buffer that is only for Writes", "6.3.5", "each right alone",
-		"a Terminate; not an octet is sent",
+		"a Terminate; no octet is sent",
 		[]string{"iwarp.TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_ARCH_35_41_SEC_11_15_HostileReadRequests"},
 		[]string{"SEC-15a"},
 	},

@@ -2,20 +2,20 @@ package main
 
 var denial = []attack{
 	{
-		"ATK-17", "objects are made until nothing is left", "6.4.1", "each kind of object",
-		"an error that matches ErrLimit; what was made goes on",
+		"ATK-17", "objects are made until resources run out", "6.4.1", "each kind of object",
+		"an error that matches ErrLimit; existing objects go on",
 		[]string{"iwarp.TestRDMAP_131_ARCH_17_SEC_2_30_LimitsHold"},
 		[]string{"SEC-2b", "SEC-2c"},
 	},
 	{
 		"ATK-18", "connections that do nothing", "6.4.2", "1",
-		"their counters tell, and what an aborted one held is free",
+		"their counters show them, and an abort frees what a connection held",
 		[]string{"iwarp.TestSEC_32_IdleStreamsCanBeFoundAndReaped"},
 		[]string{"SEC-32a"},
 	},
 	{
 		"ATK-19", "one peer takes the receives that several share", "6.4.3.1", "more messages than receives",
-		"it gets RecvDepth of them; low water and its part are told",
+		"it gets RecvDepth of them; low water and its share are reported",
 		[]string{
 			"iwarp.TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives", "iwarp.TestVERBS_85_SEC_20_SRQLimit",
 			"iwarp.TestVERBS_86_88_SEC_19_21_ReceivesHeldByOnePeer",
@@ -24,7 +24,7 @@ var denial = []attack{
 	},
 	{
 		"ATK-20", "a shared CQ is filled", "6.4.3.2", "all that can be posted",
-		"a CQ of the sum of its queues does not overflow; a smaller one is refused",
+		"a CQ as deep as all its queues together does not overflow; a smaller one is refused",
 		[]string{"iwarp.TestSEC_23_CQThatIsTooSmallIsRefused", "iwarp.TestSEC_23_CQOfTheSumOfItsQueuesDoesNotOverflow", "iwarp.TestSEC_22_CQDepthIsLimited"},
 		[]string{"SEC-23a", "SEC-22a"},
 	},
@@ -35,7 +35,7 @@ var denial = []attack{
 		[]string{"SEC-26a", "SEC-28a"},
 	},
 	{
-		"ATK-22", "code paths that are slow", "6.4.4", "messages without a receive; segments in any order",
+		"ATK-22", "slow code paths", "6.4.4", "messages without a receive; segments in any order",
 		"they are counted; other streams do not wait",
 		[]string{"iwarp.TestSEC_33_WaitsForAReceiveAreCounted", "iwarp.TestARCH_5_28_OperationsOverALayerThatReorders"},
 		[]string{"SEC-33a", "ARCH-5a"},
@@ -51,13 +51,13 @@ var denial = []attack{
 	},
 	{
 		"ATK-24", "the CQ of one stream overflows", "6.4.6", "1",
-		"the stream that loses a completion ends, and no other",
+		"only the stream that loses a completion ends",
 		[]string{"iwarp.TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyTheQPThatLosesACompletion"},
 		[]string{"SEC-24a", "RDMAP-129a"},
 	},
 	{
 		"ATK-25", "a peer tries to get rights that it was not given", "6.5", "each right, each opcode",
-		"there is no message that grants a right, loads code or changes a configuration",
+		"no message grants a right, loads code or changes a configuration",
 		[]string{"iwarp.TestRDMAP_21_83_86_97_ARCH_19_WriteWithoutTheRight", "rdmap.TestRDMAP_87_REG_8_9_UnknownOpcode"},
 		[]string{"ARCH-19a", "RDMAP-87a"},
 	},

@@ -2,25 +2,25 @@ package main
 
 var network = []attack{
 	{
-		"ATK-1", "a host connects under the identity of another one", "5.1.1", "10^6 frames that were bent (5 x 10^4 with -short)",
+		"ATK-1", "a host connects under the identity of another one", "5.1.1", "10^6 altered frames (5 x 10^4 with -short)",
 		"refused before the application learns of it",
 		[]string{"cm.TestCM_6_7_8_27_RandomAttackerAtTheFrames", "cm.TestCM_6_7_8_27_RandomAttackerOnTheWire", "cm.TestCM_6_7_8_27_RandomAttacker"},
 		[]string{"CM-6b"},
 	},
 	{
 		"ATK-2", "a recorded set-up is sent again", "5.1.1", "10^6",
-		"refused as long as its time is good, and by its time later; no Event, no STag in reach",
+		"refused as a replay while its time is valid, and for its time afterwards; no Event, no STag in reach",
 		[]string{"cm.TestCM_27_28_ReplaysAreRefusedAsLongAsTheirTimeIsGood", "cm.TestCM_27_AMillionReplays", "cm.TestCM_24_ReplayedRequestsDelayNoOne"},
 		[]string{"CM-27a", "CM-27b", "CM-24s"},
 	},
 	{
-		"ATK-3", "octets are injected into a stream, or changed there", "5.1.2, 5.2", "5 ways under TLS; 3,000 random ones of rma (10^6 by IWARP_RMA_WIRE)",
+		"ATK-3", "octets are injected into a stream, or changed in it", "5.1.2, 5.2", "5 ways under TLS; 3,000 random ways with rma (10^6 with IWARP_RMA_WIRE)",
 		"under TLS the connection ends, with rma the operation fails; no region changes",
 		[]string{"iwarp.TestAttackOnTLS", "rma.TestRMA_6_WrongOuterTag", "rma.TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnTheWire"},
 		[]string{"ATK-3a", "RMA-6a", "RMA-6h"},
 	},
 	{
-		"ATK-4", "packets of SCTP are forged by a host that is not on the path", "5.1.2", "15 kinds of packets",
+		"ATK-4", "a host that is not on the path forges SCTP packets", "5.1.2", "15 kinds of packets",
 		"the association goes on",
 		[]string{"transport/sctpudp.TestDDP_6_ForgedPacketsHaveNoEffect"},
 		[]string{"DDP-6a"},
