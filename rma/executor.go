@@ -21,10 +21,10 @@ type Executor struct {
 
 	mu       sync.Mutex // locked before those of the Portals
 	pacer    solicit.Pacer
-	inFlight int                // operations
-	queued   int                // operations in flight that wait for the window
-	waiting  map[*move]struct{} // moves that could not begin a chunk
-	idle     []*move            // for reuse
+	inFlight int     // operations
+	queued   int     // operations in flight that wait for the window
+	waiting  moves   // moves that could not begin a chunk
+	idle     []*move // for reuse
 	handles  map[handleName]*Handle
 }
 
@@ -44,7 +44,7 @@ var (
 // whose connection has not ended. Such an Executor opens each region on the other connections too, and
 // keeps those Handles as long as it exists.
 func NewExecutor(portals ...*Portal) *Executor {
-	e := &Executor{portals: portals, waiting: make(map[*move]struct{}), handles: make(map[handleName]*Handle)}
+	e := &Executor{portals: portals, handles: make(map[handleName]*Handle)}
 	for i, p := range portals {
 		if n := p.client.MaxOp(); i == 0 || n < e.maxOp {
 			e.maxOp = n
@@ -119,15 +119,19 @@ func (e *Executor) spare(m *move) {
 	m.cmd, m.failures = Command{}, m.failures[:0]
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.waiting, m)
 	e.idle = append(e.idle, m)
 }
 
 // begin returns a Portal and a slot if the move may begin a chunk now. If it returns neither a Portal nor an
-// error, the move is woken when it may try again, and tries again by itself at the time at.
+// error, the move is woken when it may try again, and tries again by itself at the time at. A move that has
+// begun a chunk in its turn may begin more until there is no room.
 func (e *Executor) begin(m *move, now time.Time) (p *Portal, s Slot, at time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if !m.turn && !e.waiting.isNext(m) {
+		e.waiting.join(m)
+		return nil, 0, at, nil
+	}
 	if e.queued < e.pacer.Depth() {
 		var ok bool
 		if ok, at = e.pacer.MayIssue(now, e.inFlight); ok {
@@ -138,10 +142,23 @@ func (e *Executor) begin(m *move, now time.Time) (p *Portal, s Slot, at time.Tim
 	case p != nil:
 		e.inFlight++
 		e.queued++
+		m.turn = true
+		e.waiting.leave(m)
 	case err == nil:
-		e.waiting[m] = struct{}{}
+		m.turn = false
+		e.waiting.join(m)
 	}
 	return p, s, at, err
+}
+
+// leave removes a move that begins no chunk for now from the line. Only the goroutine of the move calls it.
+func (e *Executor) leave(m *move) {
+	if m.turn = false; !m.inLine {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waiting.leave(m)
 }
 
 // send sends the requests of operations that were begun.
@@ -194,15 +211,7 @@ func (e *Executor) issued() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.queued--
-	e.wake()
-}
-
-// wake wakes the moves that wait. mu is held.
-func (e *Executor) wake() {
-	for m := range e.waiting {
-		delete(e.waiting, m)
-		m.wake()
-	}
+	e.waiting.wake()
 }
 
 // undo reverts begin for a chunk that could not be begun.
@@ -212,10 +221,10 @@ func (e *Executor) undo(p *Portal, s Slot) {
 	defer e.mu.Unlock()
 	e.inFlight--
 	e.queued--
-	e.wake()
+	e.waiting.wake()
 }
 
-// ended handles the end of a chunk. move.tell wakes the waiting moves.
+// ended handles the end of a chunk. move.tell wakes the next move that waits.
 func (e *Executor) ended(p *Portal, s Slot, end *Completion) {
 	p.give(s)
 	e.mu.Lock()

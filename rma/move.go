@@ -19,6 +19,10 @@ type move struct {
 
 	woken chan struct{} // has a token if something may have changed
 
+	turn         bool // it has begun a chunk since it was first in line; only its own goroutine uses turn and inLine
+	inLine       bool
+	ahead, after *move // in Executor.waiting, under the lock of the Executor
+
 	mu     sync.Mutex // a leaf
 	chunks []chunk    // by the Slot that completions have
 	free   []Slot     // of chunks
@@ -60,9 +64,7 @@ func (m *move) run(ctx context.Context) (int, error) {
 // abandon stops waiting for the outstanding operations.
 func (m *move) abandon(err error) (int, error) {
 	m.abandoned = true
-	m.e.mu.Lock()
-	defer m.e.mu.Unlock()
-	delete(m.e.waiting, m)
+	m.e.leave(m)
 	return 0, err
 }
 
@@ -73,6 +75,7 @@ func (m *move) beginAll(ctx context.Context) (at time.Time, err error) {
 		return at, err
 	}
 	defer m.e.send()
+	m.turn = false
 	for m.t.Ready() {
 		p, s, at, err := m.e.begin(m, time.Now())
 		if p == nil && err == nil {
@@ -85,6 +88,7 @@ func (m *move) beginAll(ctx context.Context) (at time.Time, err error) {
 			m.post(ctx, chunk{c, p, s})
 		}
 	}
+	m.e.leave(m)
 	return at, nil
 }
 
@@ -140,11 +144,11 @@ func (m *move) completed(s Slot, end Completion) {
 	m.e.ended(c.portal, c.slot, &end)
 }
 
-// tell wakes m and the waiting moves of the Executor.
+// tell wakes m, and the next move that waits.
 func (m *move) tell() {
 	m.e.mu.Lock()
 	defer m.e.mu.Unlock()
-	m.e.wake()
+	m.e.waiting.wake()
 	m.wake()
 }
 
@@ -187,6 +191,7 @@ func (m *move) takeEnds(ctx context.Context) error {
 	if !reopen {
 		return nil
 	}
+	m.e.leave(m) // others do not wait for the answer
 	// The refused chunks are begun again, so their error is not that of the move. It would also hide the error of
 	// an Open that is refused, which has the same Verdict.
 	m.failures = slices.DeleteFunc(m.failures, func(f failure) bool { return f.verdict == staleKey })
