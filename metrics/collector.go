@@ -22,20 +22,16 @@ type Collector struct {
 	rnics []*iwarp.RNIC
 
 	mu    sync.Mutex
-	added map[key]object
+	added map[key]func(o *out) // reports the metrics of each object
+	names map[any][]key        // the keys of each object whose type is comparable
 }
 
 // A key is the kind and the name under which an object was added.
 type key struct{ kind, name string }
 
-type object struct {
-	is      any
-	collect func(o *out)
-}
-
 // NewCollector returns a Collector of RNICs. They may be closed while it is registered.
 func NewCollector(rnics ...*iwarp.RNIC) *Collector {
-	return &Collector{rnics: rnics, added: make(map[key]object)}
+	return &Collector{rnics: rnics, added: make(map[key]func(o *out)), names: make(map[any][]key)}
 }
 
 // Describe implements prometheus.Collector.
@@ -54,8 +50,8 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	c.mu.Lock()
 	added := slices.Collect(maps.Values(c.added))
 	c.mu.Unlock()
-	for _, a := range added {
-		a.collect(o)
+	for _, collect := range added {
+		collect(o)
 	}
 }
 
@@ -69,7 +65,10 @@ func (c *Collector) add(kind, name string, is any, collect func(o *out, name str
 	if _, there := c.added[k]; there {
 		return // two would be the same metric
 	}
-	c.added[k] = object{is, func(o *out) { collect(o, name) }}
+	c.added[k] = func(o *out) { collect(o, name) }
+	if equal.Values(is, is) {
+		c.names[is] = append(c.names[is], k)
+	}
 }
 
 // Remove removes an object that was added, under all of its names. Other objects may then have these names. An object that was not
@@ -80,11 +79,13 @@ func (c *Collector) add(kind, name string, is any, collect func(o *out, name str
 func (c *Collector) Remove(object any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k, a := range c.added {
-		if equal.Values(object, a.is) {
-			delete(c.added, k)
-		}
+	if !equal.Values(object, object) {
+		return
 	}
+	for _, k := range c.names[object] {
+		delete(c.added, k)
+	}
+	delete(c.names, object)
 }
 
 // AddAuth adds an Authenticator of package cm. As for all objects, if one of the same kind already has the name, the new one is

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -270,6 +271,35 @@ func TestWhatIsRemovedIsReplaced(t *testing.T) {
 	require.NotContains(t, got, "iwarp_cq_depth name=also")
 	require.Equal(t, 5.0, got["iwarp_backing_syncs_total name=clients"], "what else has the name stays")
 	require.Len(t, c.added, 2)
+}
+
+// TestRemoveOneOfMany: what an object has registered under all its names is removed, and nothing else.
+func TestRemoveOneOfMany(t *testing.T) {
+	const many = 100
+	c := NewCollector()
+	for i := range many {
+		c.AddBacking("first"+strconv.Itoa(i), backing(i))
+		c.AddBacking("second"+strconv.Itoa(i), backing(i))
+	}
+	for i := range many - 1 {
+		c.Remove(backing(i))
+	}
+	require.Len(t, c.added, 2)
+	require.Len(t, c.names, 1)
+	require.Equal(t, float64(many-1), gather(t, c)["iwarp_backing_syncs_total name=second"+strconv.Itoa(many-1)])
+}
+
+// BenchmarkRemove removes one of 10,000 objects and adds it again.
+func BenchmarkRemove(b *testing.B) {
+	const many = 10_000
+	c := NewCollector()
+	for i := range many {
+		c.AddBacking(strconv.Itoa(i), backing(i))
+	}
+	for i := 0; b.Loop(); i = (i + 1) % many {
+		c.Remove(backing(i))
+		c.AddBacking(strconv.Itoa(i), backing(i))
+	}
 }
 
 // A sized backing has a type that cannot be compared.
