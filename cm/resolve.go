@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"net"
@@ -24,6 +25,7 @@ type resolver struct {
 
 	mu    sync.Mutex
 	known map[hostName]*lookup
+	over  list.List // of hostName: the names whose lookups have ended, in the order of the ends
 }
 
 type hostName struct{ network, host string } // network is ip, ip4 or ip6
@@ -38,6 +40,7 @@ type lookup struct {
 	// Guarded by the resolver's mutex.
 	waiting int
 	cancel  context.CancelFunc // set when it has begun
+	place   *list.Element      // in resolver.over
 }
 
 // ended reports whether the lookup has ended.
@@ -50,6 +53,7 @@ func (r *resolver) resolve(ctx context.Context, clock *timeLimit, n hostName, la
 	r.mu.Lock()
 	l := r.known[n]
 	if l == nil || l == last && l.ended() && l.err != nil {
+		r.drop(n, l)
 		r.forget()
 		l = &lookup{begun: make(chan struct{}), done: make(chan struct{})}
 		r.known[n] = l
@@ -64,7 +68,7 @@ func (r *resolver) resolve(ctx context.Context, clock *timeLimit, n hostName, la
 			l.cancel()
 		}
 		if r.known[n] == l {
-			delete(r.known, n)
+			r.drop(n, l)
 		}
 	}
 	return l, err
@@ -125,20 +129,37 @@ func (r *resolver) begin(n hostName, l *lookup, slots semaphore) bool {
 		for i := range addrs {
 			addrs[i] = addrs[i].Unmap()
 		}
-		l.addrs, l.err = addrs, transport.Exhausted(err)
-		close(l.done)
+		r.ended(n, l, addrs, transport.Exhausted(err))
 	})
 	return true
 }
 
+// ended ends a lookup.
+func (r *resolver) ended(n hostName, l *lookup, addrs []netip.Addr, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known[n] == l {
+		l.place = r.over.PushBack(n)
+	}
+	l.addrs, l.err = addrs, err
+	close(l.done)
+}
+
 // forget makes room for one more name; r.mu is locked.
 func (r *resolver) forget() {
-	for n, l := range r.known {
-		if len(r.known) < maxNames {
-			return
-		}
-		if l.ended() {
-			delete(r.known, n)
-		}
+	for len(r.known) >= maxNames && r.over.Len() > 0 {
+		n := r.over.Front().Value.(hostName)
+		r.drop(n, r.known[n])
+	}
+}
+
+// drop forgets a lookup, which may be nil; r.mu is locked.
+func (r *resolver) drop(n hostName, l *lookup) {
+	if l == nil {
+		return
+	}
+	delete(r.known, n)
+	if l.place != nil {
+		r.over.Remove(l.place)
 	}
 }

@@ -223,14 +223,53 @@ func TestCM_49_BreakEndsLookups(t *testing.T) {
 	client.waitsUntilIdle()
 }
 
-// TestCM_50_NamesAreForgotten: if there are too many.
+// look adds a lookup that is in progress.
+func (r *resolver) look(n hostName) *lookup {
+	r.forget()
+	l := &lookup{done: make(chan struct{})}
+	r.known[n] = l
+	return l
+}
+
+// TestCM_50_NamesAreForgotten: if there are too many, the names whose lookups ended first.
 func TestCM_50_NamesAreForgotten(t *testing.T) {
 	r := &resolver{known: make(map[hostName]*lookup)}
-	ended := make(chan struct{})
-	close(ended)
+	name := func(i int) hostName { return hostName{"ip", fmt.Sprint(i)} }
 	for i := range maxNames + 100 {
-		r.forget()
-		r.known[hostName{"ip", fmt.Sprint(i)}] = &lookup{done: ended}
+		r.ended(name(i), r.look(name(i)), nil, nil)
 	}
 	require.Len(t, r.known, maxNames)
+	require.Equal(t, maxNames, r.over.Len())
+	require.NotContains(t, r.known, name(99))
+	require.Contains(t, r.known, name(100))
+}
+
+// TestLookupsInProgressAreNotForgotten, however many there are.
+func TestLookupsInProgressAreNotForgotten(t *testing.T) {
+	const many = maxNames + 100
+	r := &resolver{known: make(map[hostName]*lookup)}
+	for i := range many {
+		r.look(hostName{"ip", fmt.Sprint(i)})
+	}
+	require.Len(t, r.known, many)
+	l := r.known[hostName{"ip", "7"}]
+	r.drop(hostName{"ip", "7"}, l)
+	r.ended(hostName{"ip", "7"}, l, nil, nil)
+	require.Zero(t, r.over.Len(), "it was dropped")
+}
+
+// TestRepeatedLookupHasOnePlace among the lookups that have ended.
+func TestRepeatedLookupHasOnePlace(t *testing.T) {
+	_, named := newNameServer(t, func(string) []netip.Addr { return nil })
+	var all sync.WaitGroup
+	r := &resolver{net: named, ctx: t.Context(), all: &all, known: make(map[hostName]*lookup)}
+	var last *lookup
+	for range 3 {
+		l, err := r.resolve(t.Context(), &timeLimit{}, hostName{"ip4", "unknown.test."}, last, func() error { return nil })
+		require.Error(t, err)
+		require.NotSame(t, last, l)
+		last = l
+		require.Equal(t, 1, r.over.Len())
+	}
+	all.Wait()
 }
