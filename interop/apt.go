@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// An apt knows the packages of a release of Debian: that of this machine, or another one.
+// An apt knows the packages of a Debian release: that of this machine, or another one.
 type apt struct{ config string } // file of another release
 
-// hostApt is that of this machine's release.
+// hostApt is the apt of this machine's release.
 var hostApt apt
 
-// args are the arguments of a call of apt-get or apt-cache.
+// args returns the arguments of a call of apt-get or apt-cache.
 func (a apt) args(first string, more ...string) []string {
 	args := append([]string{first}, more...)
 	if a.config != "" {
@@ -25,7 +25,7 @@ func (a apt) args(first string, more ...string) []string {
 	return args
 }
 
-// aptConfig makes apt look into dir in place of the machine's folders.
+// aptConfig makes apt use dir instead of the machine's folders.
 const aptConfig = `Dir "%[1]s";
 Dir::Etc "%[1]s";
 Dir::State "%[1]s/state";
@@ -36,7 +36,7 @@ Dir::Cache "%[1]s/cache";
 // aptSource is the archive of a release.
 const aptSource = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian %s main\n"
 
-// aptOf fetches the lists of a release, "" for that of this machine, into a folder of its own below dir.
+// aptOf fetches the lists of a release, "" for that of this machine, into a separate folder below dir.
 func aptOf(ctx context.Context, dir, release string) (apt, error) {
 	if release == "" {
 		return hostApt, nil
@@ -58,8 +58,8 @@ func aptOf(ctx context.Context, dir, release string) (apt, error) {
 	return a, run(ctx, "", "apt-get", a.args("-qq", "-o", "APT::Sandbox::User=root", "update")...)
 }
 
-// A store is a folder of Debian packages. They are fetched as apt would, and only
-// unpacked, never installed.
+// A store is a folder of Debian packages. They are fetched as apt would fetch them, but
+// only unpacked, never installed.
 type store struct {
 	dir string
 	apt apt
@@ -71,7 +71,7 @@ func (s store) fetch(ctx context.Context, names ...string) ([]string, error) {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return nil, err
 	}
-	// Elsewhere than in the store: apt leaves out what is in its working folder.
+	// Not in the store: apt omits packages that are in its working folder.
 	uris, err := output(ctx, "/", "apt-get", s.apt.args("-qq", append([]string{"download", "--print-uris"}, names...)...)...)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// writeCPIO writes the tree below root as the kernel wants its initramfs: cpio's
+// writeCPIO writes the tree below root in the format of the kernel's initramfs: cpio's
 // "newc" format, every number eight hexadecimal digits, everything padded to four octets.
 func writeCPIO(out io.Writer, root string) error {
 	w := bufio.NewWriterSize(out, 1<<20)
@@ -74,7 +74,7 @@ func writeHeader(w *bufio.Writer, name string, inode, mode, size int) {
 	pad(w, 110+len(name)+1)
 }
 
-// pad follows n octets with as many zeros as make a multiple of four.
+// pad writes zeros after n octets, up to a multiple of four.
 func pad(w *bufio.Writer, n int) {
 	_, _ = w.Write(make([]byte, -n&3)) // as above
 }

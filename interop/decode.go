@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/interop/matrix"
 )
 
-// checkCaptures checks every capture of a case: the wire's, and traces of our own.
+// checkCaptures checks every capture of a case: those of the wire, and our own traces.
 func checkCaptures(ctx context.Context, dir string, c *matrix.Case) error {
 	if c.NoCapture {
 		return nil
@@ -32,8 +32,8 @@ func checkCaptures(ctx context.Context, dir string, c *matrix.Case) error {
 	return err
 }
 
-// objections is what tshark must not find. Where a port is used again it takes the next
-// connection's Request and Reply for FPDUs; that is its own mistake.
+// objections matches what tshark must not find. If a port is reused, tshark takes the next
+// connection's Request and Reply for FPDUs, which is a mistake of tshark.
 const objections = `(_ws.malformed and not (iwarp_mpa.fpdu and tcp.payload contains "MPA ID Re"))` +
 	" or iwarp_mpa.bad_length or iwarp_mpa.crc_check == 0 or iwarp_mpa.res.not_set0"
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The types of chunks and parameters of SCTP that are looked at.
+// The types of SCTP chunks and parameters that are examined.
 const (
 	chunkData       = "0"
 	chunkInit       = "1"
@@ -16,13 +16,13 @@ const (
 	paramAdaptation = "0xc006"
 )
 
-// sctpFields are what tshark tells of each packet of SCTP, over IP or over UDP: of a packet
-// of several chunks the values of all, with commas between them.
+// sctpFields lists what tshark prints for each SCTP packet, over IP or over UDP: for a packet
+// with several chunks, the values of all chunks, separated by commas.
 var sctpFields = []string{
 	"frame.number", "sctp.chunk_type", "sctp.parameter_type", "sctp.adaptation_layer_indication", "sctp.data_u_bit", "sctp.data_b_bit", "sctp.data_e_bit", "sctp.data_payload_proto_id",
 }
 
-// checkSCTP has tshark decode a capture, and fails if that is not DDP over SCTP.
+// checkSCTP decodes a capture with tshark, and fails if it is not DDP over SCTP.
 func checkSCTP(ctx context.Context, file string) error {
 	args := []string{"-r", file, "-Y", "sctp", "-T", "fields"}
 	for _, f := range sctpFields {
@@ -35,9 +35,9 @@ func checkSCTP(ctx context.Context, file string) error {
 	return judgeSCTP(out)
 }
 
-// judgeSCTP wants the indication of DDP in every INIT and INIT ACK, every message
-// unordered, whole and with one of DDP's two payload protocol identifiers, and some of all
-// these (RFC 5043 sections 5, 9 and 10).
+// judgeSCTP requires the indication of DDP in every INIT and INIT ACK, every message to be
+// unordered, whole and with one of DDP's two payload protocol identifiers, and at least one of
+// each of these (RFC 5043 sections 5, 9 and 10).
 func judgeSCTP(packets string) error {
 	seen := map[string]bool{}
 	for line := range strings.Lines(packets) {
@@ -57,7 +57,7 @@ func judgeSCTP(packets string) error {
 	return nil
 }
 
-// judgePacket notes what a packet has.
+// judgePacket records what a packet contains.
 func judgePacket(f []string, seen map[string]bool) error {
 	var v [7][]string
 	for i := range v {

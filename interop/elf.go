@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// libraryDirs are where the unpacked packages keep their shared libraries, and where
-// the guest's loader looks for them, relative to the root. The last is that of libraries that fio
-// is linked with.
+// libraryDirs lists where the unpacked packages keep their shared libraries, and where
+// the guest's loader searches for them, relative to the root. The last one is for libraries
+// that fio is linked with.
 var libraryDirs = []string{"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/ceph"}
 
 // addLibraries copies every shared library that the ELF file needs, directly or not,

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// hostTools are the programs that the lab needs, with the packages that have them.
+// hostTools lists the programs that the lab needs, and the packages that contain them.
 var hostTools = []struct{ program, pkg string }{
 	{"qemu-system-x86_64", "qemu-system-x86"},
 	{"gcc", "gcc"},
@@ -26,11 +26,11 @@ var hostTools = []struct{ program, pkg string }{
 	{"mkfs.minix", "util-linux"},
 }
 
-// hostFiles are what the lab needs besides.
+// hostFiles lists the other files that the lab needs.
 var hostFiles = []struct{ file, pkg string }{
 	{"/usr/include/x86_64-linux-gnu/sys/types.h", "libc6-dev"},
 	{"/usr/share/seabios/bios-256k.bin", "seabios"},
-	{"/usr/lib/x86_64-linux-gnu/libelf.so.1", "libelf1"}, // of the kernel's objtool
+	{"/usr/lib/x86_64-linux-gnu/libelf.so.1", "libelf1"}, // for the kernel's objtool
 }
 
 // prepareHost checks that the programs that the host needs are installed. With install, it
@@ -62,7 +62,7 @@ func prepareHost(ctx context.Context, install bool) error {
 	return nil
 }
 
-// listsAreOld tells whether apt may know packages that the archive no longer has.
+// listsAreOld reports whether apt may know packages that the archive no longer has.
 func listsAreOld() bool {
 	files, err := filepath.Glob("/var/lib/apt/lists/*_Packages*")
 	if err != nil || len(files) == 0 {

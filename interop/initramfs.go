@@ -14,23 +14,23 @@ import (
 	"github.com/goiwarp/iwarp/interop/matrix"
 )
 
-// A guestSystem is what the guest's system is made of.
+// A guestSystem lists the parts of the guest's system.
 type guestSystem struct {
 	name      string            // of the folder of its programs in the cache
 	initramfs string            // the file, in the folder of the kernel
-	packages  []string          // with its programs; their libraries come along
-	programs  []string          // what of the packages goes into the initramfs
-	modules   []string          // loaded by the guest, or by the kernel for it. siw comes with the lab
+	packages  []string          // packages with its programs; their libraries are added
+	programs  []string          // the files of the packages that go into the initramfs
+	modules   []string          // loaded by the guest, or by the kernel for it. The lab provides siw
 	ours      map[string]string // directories of programs, by the name in the shared folder, besides guest and iwarp
 }
 
-// systems are those of the tables.
+// systems holds the guest systems by table.
 var systems = map[string]*guestSystem{matrix.Matrix: &matrixSystem, matrix.NVMe: &nvmeSystem, matrix.Streams: &streamsSystem, matrix.Mounts: &mountsSystem}
 
-// system is what the guest of the chosen cases needs.
+// system returns the guest system for the chosen cases.
 func (l *lab) system() *guestSystem { return systems[l.table] }
 
-// matrixSystem is that of the matrix.
+// matrixSystem is the guest system of the matrix.
 var matrixSystem = guestSystem{
 	name:      "userland",
 	initramfs: "initramfs",
@@ -42,14 +42,14 @@ var matrixSystem = guestSystem{
 	},
 }
 
-// devPackages are what peer.c is compiled against.
+// devPackages lists the packages that peer.c is compiled against.
 var devPackages = []string{"libibverbs-dev", "librdmacm-dev"}
 
 //go:embed init.sh
 var initScript []byte
 
-// userland unpacks the guest's programs, of a release of Debian, and compiles those in C, unless the cache has
-// them already, and returns the folder.
+// userland unpacks the guest's programs from a Debian release, compiles the C programs, unless the cache already
+// contains them, and returns the folder.
 func userland(ctx context.Context, cache, release string, sys *guestSystem) (string, error) {
 	a, err := aptOf(ctx, cache, release)
 	if err != nil {
@@ -91,7 +91,7 @@ func userland(ctx context.Context, cache, release string, sys *guestSystem) (str
 	return dir, compile(ctx, dir)
 }
 
-// mergeUsr makes the links of a system whose programs and libraries are below usr, as packages of Debian 13 have them.
+// mergeUsr makes the links of a system whose programs and libraries are below usr, as in Debian 13 packages.
 func mergeUsr(dir string) error {
 	for _, name := range []string{"bin", "sbin", "lib", "lib64"} {
 		if err := os.MkdirAll(filepath.Join(dir, "usr", name), 0o755); err != nil {
@@ -107,7 +107,7 @@ func mergeUsr(dir string) error {
 //go:embed peer.c echoserver.c
 var sources embed.FS
 
-// compile compiles the programs in C of the lab.
+// compile compiles the C programs of the lab.
 func compile(ctx context.Context, dir string) error {
 	for _, name := range []string{"peer", "echoserver"} {
 		text, err := sources.ReadFile(name + ".c")
@@ -127,7 +127,7 @@ func compile(ctx context.Context, dir string) error {
 	return nil
 }
 
-// buildInitramfs puts the guest's system together and writes it to file.
+// buildInitramfs assembles the guest's system and writes it to file.
 func buildInitramfs(ctx context.Context, k *kernel, sys *guestSystem, user, file string) error {
 	root, err := os.MkdirTemp("", "iwarp-initramfs-")
 	if err != nil {
@@ -168,7 +168,7 @@ func addPrograms(sys *guestSystem, user, root string) error {
 	return copyFile(filepath.Join(user, "bin/busybox"), filepath.Join(root, "bin/busybox"), 0o755)
 }
 
-// addProviders adds the part of libibverbs that knows siw.
+// addProviders adds the part of libibverbs that supports siw.
 func addProviders(user, root string) error {
 	const driver = "etc/libibverbs.d/siw.driver"
 	if err := copyFile(filepath.Join(user, driver), filepath.Join(root, driver), 0o644); err != nil {
@@ -228,7 +228,7 @@ func addModules(ctx context.Context, k *kernel, sys *guestSystem, user, root str
 }
 
 // decompressModules unpacks the modules of a kernel that compresses them: busybox
-// loads no compressed ones.
+// cannot load compressed modules.
 func decompressModules(ctx context.Context, k *kernel) error {
 	var packed []string
 	err := filepath.WalkDir(k.modules(), func(path string, _ fs.DirEntry, err error) error {
@@ -255,7 +255,7 @@ func moduleLine(list, name string) string {
 	return ""
 }
 
-// addSystem adds /init and what else a system of busybox has.
+// addSystem adds /init and the other parts of a busybox system.
 func addSystem(root string) error {
 	for _, d := range []string{"proc", "sys", "dev", "tmp", "run", "mnt", "host", "sbin", "var/run"} {
 		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {

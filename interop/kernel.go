@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// metapackages name the newest kernel of each series that the lab knows.
+// metapackages names the newest kernel of each series that the lab knows.
 var metapackages = map[string]struct{ image, headers string }{
 	"6.1":  {"linux-image-amd64", "linux-headers-amd64"},
 	"6.12": {"linux-image-6.12-amd64", "linux-headers-6.12-amd64"},
@@ -29,7 +29,7 @@ func (k *kernel) siw(variant string) string {
 	return filepath.Join(k.dir, "siw-"+variant+".ko")
 }
 
-// kernelPackages are what one kernel is made from.
+// kernelPackages names the packages from which a kernel is made.
 type kernelPackages struct{ image, headers, common, kbuild, source string }
 
 func findKernel(ctx context.Context, series string) (p kernelPackages, err error) {
@@ -59,7 +59,7 @@ func findKernel(ctx context.Context, series string) (p kernelPackages, err error
 }
 
 // buildKernel unpacks the newest kernel of a series and builds siw for it, unless the
-// cache has that already.
+// cache already contains it.
 func buildKernel(ctx context.Context, cache, series string) (*kernel, error) {
 	p, err := findKernel(ctx, series)
 	if err != nil {
@@ -89,8 +89,8 @@ func buildKernel(ctx context.Context, cache, series string) (*kernel, error) {
 	return k, os.WriteFile(stamp, []byte(made), 0o644)
 }
 
-// buildSiw builds the driver that Debian leaves out of its kernels from Debian's own
-// source, once as it is and once with knobs.
+// buildSiw builds siw, which Debian's kernels do not include, from Debian's own source,
+// once unchanged and once with knobs.
 func (k *kernel) buildSiw(ctx context.Context, s store, p kernelPackages) error {
 	work := filepath.Join(k.dir, "build")
 	defer os.RemoveAll(work)
@@ -99,7 +99,7 @@ func (k *kernel) buildSiw(ctx context.Context, s store, p kernelPackages) error 
 	}
 	src := filepath.Join(work, "usr/src")
 	headers := filepath.Join(src, p.headers)
-	// The headers expect to be where the packages install them.
+	// The headers assume that they are where the packages install them.
 	if err := edit(filepath.Join(headers, "Makefile"), edits{{"/usr/src/", src + "/"}}); err != nil {
 		return err
 	}
@@ -128,10 +128,10 @@ func (k *kernel) buildSiw(ctx context.Context, s store, p kernelPackages) error 
 	return nil
 }
 
-// edits are pairs of a text and what takes its place.
+// edits holds pairs of a text and its replacement.
 type edits [][2]string
 
-// edit changes a file. Every text must be there.
+// edit changes a file. Every text must occur in it.
 func edit(file string, changes edits) error {
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -2,16 +2,16 @@ package main
 
 import "path/filepath"
 
-// The two builds of siw. The stock one is Debian's source as it is. The other is
-// modified, and what it shows is not what a Linux machine out there does: its
-// compile-time constants are module parameters, so that the lab reaches code of siw
-// which is there but never runs by itself. The protocol code is the same but for what is said below.
+// The two builds of siw. The stock build is Debian's unchanged source. The other build is
+// modified, and does not show what a real Linux machine does: its compile-time constants
+// are module parameters, so that the lab reaches code of siw that otherwise never
+// runs. Except for the changes described below, the protocol code is the same.
 const (
 	stock     = "stock"
 	withKnobs = "knobs"
 )
 
-// knobs are the edits of siw, by file. The parameters are those of the constants:
+// knobs holds the edits of siw, by file. The parameters replace these constants:
 //
 //	mpa_crc_required  ask for CRC in the Request, as a CRC-less siw never does
 //	mpa_crc_strict    refuse a peer that differs about CRC

@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/interop/pace"
 )
 
-// A lab runs cases and counts how they went.
+// A lab runs cases and counts their outcomes.
 type lab struct {
 	config
 	began          time.Time
@@ -25,7 +25,7 @@ type lab struct {
 	passed, failed int
 }
 
-// say reports what the lab is doing and how long it has been at it.
+// say prints what the lab is doing and how long it has been running.
 func (l *lab) say(format string, args ...any) {
 	fmt.Printf("# %4.0f s  %s\n", time.Since(l.began).Seconds(), fmt.Sprintf(format, args...))
 }
@@ -60,13 +60,13 @@ func (l *lab) runAll(ctx context.Context) error {
 	return nil
 }
 
-// variants are those of siw.
+// variants are the builds of siw.
 var variants = []string{stock, withKnobs}
 
-// outOf is where the cases of one boot leave captures and logs.
+// outOf returns the folder in which the cases of one boot leave captures and logs.
 func (l *lab) outOf(series, variant string) string { return filepath.Join(l.out, series+"-"+variant) }
 
-// clearOut removes what earlier runs have left, and nothing else: the folder may be the user's.
+// clearOut removes only what earlier runs have left: the folder may belong to the user.
 func (l *lab) clearOut() error {
 	for _, series := range allSeries() {
 		for _, variant := range variants {
@@ -78,7 +78,7 @@ func (l *lab) clearOut() error {
 	return nil
 }
 
-// runKernel boots one kernel once for every variant of siw that the cases want.
+// runKernel boots one kernel once for every siw variant that the cases need.
 func (l *lab) runKernel(ctx context.Context, k *kernel, user string) error {
 	initramfs := filepath.Join(k.dir, l.system().initramfs)
 	if err := buildInitramfs(ctx, k, l.system(), user, initramfs); err != nil {
@@ -98,7 +98,7 @@ func (l *lab) runKernel(ctx context.Context, k *kernel, user string) error {
 	return nil
 }
 
-// chosen are the cases that the flags choose.
+// chosen returns the cases that the flags select.
 func (l *lab) chosen() []*matrix.Case {
 	var cases []*matrix.Case
 	table := matrix.TableOf(l.table).Cases
@@ -110,19 +110,19 @@ func (l *lab) chosen() []*matrix.Case {
 	return cases
 }
 
-// selected are those of them that need one variant of siw.
+// selected returns the chosen cases that need one siw variant.
 func (l *lab) selected(variant string) []*matrix.Case {
 	return slices.DeleteFunc(l.chosen(), func(c *matrix.Case) bool { return c.Variant() != variant })
 }
 
-// list prints the names of the cases that the flags choose.
+// list prints the names of the cases that the flags select.
 func (l *lab) list(w io.Writer) {
 	for _, c := range l.chosen() {
 		fmt.Fprintf(w, "%-34s %-10s siw %s\n", c.Name, c.Role, c.Variant())
 	}
 }
 
-// wants tells whether the flags choose a case. Sabotages have cases of their own.
+// wants reports whether the flags select a case. Sabotages have their own cases.
 func (l *lab) wants(c *matrix.Case) bool {
 	if l.planted != nil {
 		return l.sabotageOf(c) != nil
@@ -130,13 +130,13 @@ func (l *lab) wants(c *matrix.Case) bool {
 	return (c.Core || !l.core) && c.Figures == l.figures && l.run.MatchString(c.Name)
 }
 
-// bootTime is more than the guest needs to boot, also without KVM. As all limits it is that of an
-// idle machine: see package pace.
+// bootTime is more than the guest needs to boot, even without KVM. Like all limits it is meant for
+// an idle machine: see package pace.
 const bootTime = 90 * time.Second
 
-// boots is how often a guest is booted that does not come up: QEMU's emulation of two
-// processors now and then trips over kernels that patch their own code. A boot in
-// which no case began says nothing about any case.
+// boots is how often a guest that does not start is booted: QEMU's emulation of two
+// processors sometimes fails with kernels that patch their own code. A boot in which
+// no case began says nothing about any case.
 const boots = 4
 
 func (l *lab) runBoot(ctx context.Context, v *vm, variant string, cases []*matrix.Case) error {
@@ -188,7 +188,7 @@ func (l *lab) bootOnce(ctx context.Context, v *vm, limit time.Duration, r *repor
 	return r.follow(ctx, ended)
 }
 
-// prepareShare fills the folder that the guest works in, with programs built with the overlay, if
+// prepareShare fills the guest's working folder, with programs that are built with the overlay, if
 // there is one.
 func prepareShare(ctx context.Context, dir string, job matrix.Job, overlay string, cases []*matrix.Case) error {
 	if err := os.MkdirAll(filepath.Join(dir, "cases"), 0o755); err != nil {
@@ -217,12 +217,12 @@ func prepareShare(ctx context.Context, dir string, job matrix.Job, overlay strin
 	return err
 }
 
-// build makes a program that needs nothing of the guest, by a command of go's.
+// build builds a program that needs no files of the guest, with a go command.
 func build(ctx context.Context, overlay, file, command string, args ...string) error {
 	return buildIn(ctx, "", overlay, file, command, args...)
 }
 
-// buildIn is build in another directory; file is absolute, or the directory is empty.
+// buildIn is like build, in another directory; file must be absolute, or the directory empty.
 func buildIn(ctx context.Context, dir, overlay, file, command string, args ...string) error {
 	all := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "go", command, "-o", file}
 	if overlay != "" { // otherwise GOFLAGS may name one
@@ -231,7 +231,7 @@ func buildIn(ctx context.Context, dir, overlay, file, command string, args ...st
 	return run(ctx, dir, "env", append(all, args...)...)
 }
 
-// buildProgram builds the command in a directory below the root of this module, which may be of a nested one.
+// buildProgram builds the command in a directory below the root of this module, which may belong to a nested module.
 func buildProgram(ctx context.Context, overlay, file, dir string) error {
 	root, err := output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}}")
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 )
 
 // lock waits until no other run uses the folder. The lock is an abstract socket,
-// which goes with its process however that ends.
+// which disappears with its process however that ends.
 func (l *lab) lock(ctx context.Context, folder string) (unlock func(), err error) {
 	dir, err := filepath.Abs(folder)
 	if err != nil {
 		return nil, err
 	}
-	// The name of a socket is short.
+	// The name of a socket must be short.
 	name := fmt.Sprintf("@iwarp-interop-%x", sha256.Sum256([]byte(dir)))
 	for said := false; ; said = true {
 		var lc net.ListenConfig

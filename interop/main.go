@@ -1,26 +1,26 @@
-// Command interop is the laboratory in which the library talks to Linux's soft-iWARP
-// driver, siw. It boots a small virtual machine with one of Debian's kernels, siw
+// Command interop is the laboratory that tests the library against siw, the soft-iWARP
+// driver of Linux. It boots a small virtual machine with one of Debian's kernels, siw
 // built from Debian's source, and rdma-core's tools, and runs every case of the
 // matrix in it, in both roles.
 //
 //	go run ./interop                       everything, on both kernels
 //	go run ./interop -core -kernel 6.1     what CI runs
 //	go run ./interop -run 'rping.*v6'      the cases whose names match
-//	go run ./interop -list                 the names of those that the other flags choose
-//	go run ./interop -sabotage rtr         plant a defect, and see that it is noticed
+//	go run ./interop -list                 the names of the cases that the other flags select
+//	go run ./interop -sabotage rtr         plant a defect, and check that it is detected
 //	go run ./interop -nvme                 storage: NVMe over RDMA, with Linux as the host and as the target
 //	go run ./interop -nvme -figures        compare the target with those of Linux
-//	go run ./interop -nvme -power 20       cut the power of a target of NVMe
-//	go run ./interop -mounts               file systems of ours that Linux mounts: 9P and NFS over RDMA
-//	go run ./interop -mounts -figures      compare them with the same over TCP
+//	go run ./interop -nvme -power 20       cut the power of an NVMe target
+//	go run ./interop -mounts               our file servers, mounted by Linux: 9P and NFS over RDMA
+//	go run ./interop -mounts -figures      compare them with the same servers over TCP
 //	go run ./interop -streams              stream sockets: librdmacm's rstream, riostream, rcopy and librspreload
 //	go run ./interop -streams -release trixie  the same with a newer librdmacm
-//	go run ./interop -power 100            cut the power of a target of RDMA Commit
+//	go run ./interop -power 100            cut the power of an RDMA Commit target
 //	go run ./interop -creations 10         cut it while files are made
 //	go run ./interop -faults               let its disk fail
 //
-// It prints one line per case and ends with exit status 0 only if all have passed.
-// docs/interop.md tells more.
+// It prints one line per case and ends with exit status 0 only if all cases have passed.
+// See docs/interop.md.
 package main
 
 import (
@@ -42,28 +42,28 @@ import (
 	"github.com/goiwarp/iwarp/interop/powercut"
 )
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	kernels []string
 	run     *regexp.Regexp
 	core    bool
 	table   string // of the cases
-	figures bool   // what measures, in place of what judges
+	figures bool   // run the cases that measure instead of those that judge
 	install bool
 	accel   string
 	release string // of Debian, of the guest's programs; "": that of this machine
-	cache   string // what can be made again
-	out     string // what the cases leave
+	cache   string // folder of files that can be made again
+	out     string // folder of what the cases leave
 
 	cuts      int  // of the power; 0: run the matrix
 	creations int  // cuts of machines that make files
 	faults    bool // run the cases of failing disks
 	sabotage  string
-	planted   []sabotage // what the flag says without -power, -creations and -faults
+	planted   []sabotage // the sabotages of the flag without -power, -creations and -faults
 	seed      uint64
 }
 
-// power tells whether machines without siw are run, in place of the cases.
+// power reports whether machines without siw are run instead of the cases.
 func (c *config) power() bool { return c.cuts > 0 || c.creations > 0 || c.faults }
 
 func main() {
@@ -174,7 +174,7 @@ func parseFlags() (cfg config, list bool, err error) {
 	return cfg, list, cfg.checkChoice()
 }
 
-// checkChoice refuses flags that choose no case, and those that would choose among cases where the others choose none.
+// checkChoice refuses flags that select no case, and flags that would select among cases if the others select none.
 func (c *config) checkChoice() error {
 	chooses := c.core || c.figures || c.run.String() != ""
 	switch {

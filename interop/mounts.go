@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// mountsSystem is the guest's system for the cases of mounts: with Linux's clients of 9P and NFS over RDMA, and its NFS server.
+// mountsSystem is the guest's system for the mount cases: with Linux's clients of 9P and NFS over RDMA, and its NFS server.
 var mountsSystem = guestSystem{
 	name:      "userland-mounts",
 	initramfs: "initramfs-mounts",

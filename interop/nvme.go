@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// nvmeSystem is the guest's system for the cases of NVMe: with Linux's host and target of NVMe over
-// RDMA, and what makes and checks file systems.
+// nvmeSystem is the guest's system for the NVMe cases: with Linux's host and target of NVMe over RDMA,
+// and programs that make and check file systems.
 var nvmeSystem = guestSystem{
 	name:      "userland-nvme",
 	initramfs: "initramfs-nvme",

@@ -15,14 +15,13 @@ import (
 	"github.com/goiwarp/iwarp/interop/powercut"
 )
 
-// sideBySide is how many machines there are at once: half of the time of each is spent
-// waiting.
+// sideBySide is how many machines run at once: each spends half of its time waiting.
 const sideBySide = 2
 
 // diskOctets is enough for a file system and the target's file.
 const diskOctets = 32 << 20
 
-// A power run boots machines, has records written to them, and cuts their power.
+// A power run boots machines, writes records to them, and cuts their power.
 type power struct {
 	*lab
 	image     *slimImage
@@ -74,7 +73,7 @@ func (p *power) runCuts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer m.requester.Close() //nolint:errcheck // only tells that connections were open
+		defer m.requester.Close() //nolint:errcheck // an error only means that connections were open
 		machines = append(machines, m)
 	}
 	err := p.runMachines(ctx, machines)
@@ -122,7 +121,7 @@ func (p *power) runMachines(ctx context.Context, machines []*machine) error {
 		go func() {
 			err := m.run(ctx)
 			if err != nil {
-				cancel() // the others need not go on
+				cancel() // the others need not continue
 			}
 			errs <- err
 		}()
@@ -145,7 +144,7 @@ func (m *machine) run(ctx context.Context) error {
 	return err
 }
 
-// take takes one of the cuts that are left.
+// take takes one of the remaining cuts.
 func (p *power) take() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +155,7 @@ func (p *power) take() bool {
 	return true
 }
 
-// checkPower checks what the flags say.
+// checkPower checks the flags.
 func (c *config) checkPower() error {
 	known := powercut.Sabotages
 	if c.creations > 0 {

@@ -16,14 +16,14 @@ import (
 	"github.com/goiwarp/iwarp/interop/powercut"
 )
 
-// createMost is how many files a machine makes before its power goes, at most.
+// createMost is the maximum number of files that a machine makes before its power is cut.
 const createMost = 24
 
 // createLimit is how long one boot may take.
 const createLimit = 2 * time.Minute
 
-// runCreations cuts the power of machines that make files. What was said to be made must be
-// there, with its size; with a sabotage something must be missing.
+// runCreations cuts the power of machines that make files. Files that were reported as made must
+// exist, with their size; with a sabotage something must be missing.
 func (p *power) runCreations(ctx context.Context) error {
 	if err := p.buildInitramfs(ctx, cutModules); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (p *power) cutCreation(ctx context.Context, system string, disk *nbd.Disk, 
 	return len(want), lost, nil
 }
 
-// bootCreation boots a machine, and cuts its power once enough is said on its console.
+// bootCreation boots a machine, and cuts its power once the output on its console is enough.
 func (p *power) bootCreation(ctx context.Context, disk *nbd.Disk, args string, enough func(said string) bool) (said string, err error) {
 	q := &slimVM{
 		image: p.image, initramfs: p.initramfs, accel: p.accel, disks: []nbd.Medium{disk},
@@ -102,7 +102,7 @@ func (p *power) bootCreation(ctx context.Context, disk *nbd.Disk, args string, e
 	}
 	defer q.kill()
 	for {
-		over := up.Err() != nil // asked first: what was said before counts
+		over := up.Err() != nil // checked first: earlier output counts
 		b, err := os.ReadFile(q.console)
 		switch {
 		case err != nil:
@@ -117,8 +117,8 @@ func (p *power) bootCreation(ctx context.Context, disk *nbd.Disk, args string, e
 	}
 }
 
-// filesSaid finds in what a console has said the files of which sign was said, with the last size
-// of each. A line that has not ended does not count.
+// filesSaid finds the files that the output of a console reports with sign, and the last size of each.
+// An incomplete line does not count.
 func filesSaid(said, sign string) map[string]int64 {
 	files := make(map[string]int64)
 	for line := range strings.Lines(said) {
@@ -134,7 +134,7 @@ func filesSaid(said, sign string) map[string]int64 {
 	return files
 }
 
-// emptyMinix makes the image of a disk with an empty file system of minix.
+// emptyMinix makes the image of a disk with an empty minix file system.
 func emptyMinix(ctx context.Context, dir string, octets int64) ([]byte, error) {
 	file := filepath.Join(dir, "disk-minix")
 	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, octets)); err != nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/goiwarp/iwarp/interop/powercut"
 )
 
-// A faultyDisk fails as the marks in what is written to it say.
+// A faultyDisk fails as the marks in the data written to it say.
 type faultyDisk struct {
 	*nbd.Disk
 	mu    sync.Mutex
 	armed bool // the next Flush fails
-	seal  bool // nothing is written any more
+	seal  bool // further writes fail
 }
 
 func (d *faultyDisk) WriteAt(p []byte, off int64, through bool) error {
@@ -55,8 +55,8 @@ const (
 	pmemOctets  = 64 << 20
 )
 
-// runFaults boots one machine, in which every case has a disk to itself, and prints how
-// they went.
+// runFaults boots one machine, in which every case has its own disk, and prints the
+// outcomes.
 func (p *power) runFaults(ctx context.Context) error {
 	if err := p.buildInitramfs(ctx, faultModules); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (p *power) runFaults(ctx context.Context) error {
 	return p.reportFaults(q.console, pmem, ctx.Err())
 }
 
-// reportFaults prints how the cases went: as the console says.
+// reportFaults prints the outcomes of the cases, according to the console.
 func (p *power) reportFaults(console, pmem string, end error) error {
 	said, err := os.ReadFile(console)
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *power) reportFaults(console, pmem string, end error) error {
 	return nil
 }
 
-// faultResults finds in what a console has said how each case went.
+// faultResults finds the outcome of each case in the output of a console.
 func faultResults(said string) map[string]string {
 	results := make(map[string]string)
 	for line := range strings.Lines(said) {

@@ -18,20 +18,20 @@ import (
 // powerSeries is the kernel of the machines whose power is cut.
 const powerSeries = "6.1"
 
-// A slim image is what a machine boots from in three seconds without KVM: the kernel as
-// it is, so that it need not be decompressed in emulation, and a few modules.
+// A slimImage is an image from which a machine boots in three seconds without KVM: the
+// uncompressed kernel, which need not be decompressed in emulation, and a few modules.
 type slimImage struct {
 	vmlinux string
 	modules string // a folder
 }
 
-// cutModules are all that a machine needs whose power is cut, and what they need comes along.
+// cutModules are the modules that a machine whose power is cut needs; their dependencies are added.
 var cutModules = []string{"virtio_pci", "virtio_blk", "virtio_net", "crc32c_generic", "ext4", "minix"}
 
-// faultModules are for persistent memory besides.
+// faultModules also contains the modules for persistent memory.
 var faultModules = append(cutModules[:len(cutModules):len(cutModules)], "nfit", "nd_pmem")
 
-// slim makes the image, unless the cache has it already.
+// slim makes the image, unless the cache already contains it.
 func (l *lab) slim(ctx context.Context) (*slimImage, error) {
 	pkg, err := hostApt.dependency(ctx, metapackages[powerSeries].image, "linux-image-")
 	if err != nil {
@@ -63,8 +63,8 @@ func (l *lab) slim(ctx context.Context) (*slimImage, error) {
 	return image, errors.Join(os.RemoveAll(work), os.WriteFile(stamp, []byte(made), 0o644))
 }
 
-// unpackKernel takes the kernel proper out of the file that boot loaders load. Where that
-// has what is in Documentation/arch/x86/boot.rst of the kernel's source.
+// unpackKernel extracts the actual kernel from the file that boot loaders load. The format of that
+// file is described in Documentation/arch/x86/boot.rst of the kernel's source.
 func unpackKernel(ctx context.Context, from, to string) error {
 	b, err := os.ReadFile(from)
 	if err != nil {
@@ -94,7 +94,7 @@ func unpackKernel(ctx context.Context, from, to string) error {
 // moduleOrder is the file that lists the modules of a folder in the order of loading.
 const moduleOrder = "order"
 
-// pickModules copies modules, and those that they need.
+// pickModules copies modules and their dependencies.
 func pickModules(from, to string, names []string) error {
 	files := make(map[string]string)
 	err := filepath.WalkDir(from, func(path string, _ fs.DirEntry, err error) error {
@@ -132,7 +132,7 @@ func pickModules(from, to string, names []string) error {
 	return os.WriteFile(filepath.Join(to, moduleOrder), []byte(strings.Join(order, "\n")), 0o644)
 }
 
-// needsOf reads from a module which others it needs.
+// needsOf reads from a module which other modules it needs.
 func needsOf(module string) ([]string, error) {
 	f, err := elf.Open(module)
 	if err != nil {
@@ -155,7 +155,7 @@ func needsOf(module string) ([]string, error) {
 	return nil, nil
 }
 
-// buildInitramfs writes an initramfs that has the target's program and modules.
+// buildInitramfs writes an initramfs with the target's program and modules.
 func (p *power) buildInitramfs(ctx context.Context, modules []string) error {
 	root, err := os.MkdirTemp("", "iwarp-power-")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/interop/powercut"
 )
 
-// A machine is a target with a disk of its own, which outlives its boots.
+// A machine is a target with its own disk, which persists across its boots.
 type machine struct {
 	*power
 	number    int
@@ -26,7 +26,7 @@ type machine struct {
 	boots     int
 }
 
-// lotOf draws what a run leaves to chance.
+// lotOf returns the source of a run's random choices.
 func lotOf(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
 func newMachine(p *power, number int) (*machine, error) {
@@ -44,13 +44,13 @@ func (m *machine) newDisk() {
 	}
 }
 
-// The time between the first record of a boot and the cut is drawn by lot.
+// The time between the first record of a boot and the cut is random.
 const (
 	leastTraffic = 50 * time.Millisecond
 	mostTraffic  = 1200 * time.Millisecond
 )
 
-// cut boots the machine, checks what is there, has records written, and cuts the power.
+// cut boots the machine, checks its records, writes further ones, and cuts the power.
 func (m *machine) cut(ctx context.Context) error {
 	after := leastTraffic + time.Duration(m.lot.Int64N(int64(mostTraffic-leastTraffic)))
 	backing := powercut.BackingOf(m.boots)
@@ -76,9 +76,9 @@ func (m *machine) tell() {
 	}
 }
 
-// live is one boot, with traffic for a time and then a cut. A machine that does not come
-// up is booted again, as the lab does with its own. If its program does come up, but
-// cannot open its file, everything is lost.
+// live runs one boot, with traffic for a time and then a cut. A machine that does not start
+// is booted again, like the guests of the lab. If its program starts, but cannot open its
+// file, everything is lost.
 func (m *machine) live(ctx context.Context, traffic time.Duration) error {
 	for try := 1; ; try++ {
 		said, err := m.boot(ctx, traffic)
@@ -93,10 +93,10 @@ func (m *machine) live(ctx context.Context, traffic time.Duration) error {
 	}
 }
 
-// errNotUp tells that the machine did not come as far as to be met.
+// errNotUp: the machine did not start, so that no connection was possible.
 var errNotUp = errors.New("the machine did not come up")
 
-// boot is a try of live. said is why the target's program ended, if it did.
+// boot is one attempt of live. said is why the target's program ended, if it did.
 func (m *machine) boot(ctx context.Context, traffic time.Duration) (said string, err error) {
 	port, err := m.requester.Listen(ctx)
 	if err != nil {
@@ -139,13 +139,13 @@ func (m *machine) boot(ctx context.Context, traffic time.Duration) (said string,
 	return "", <-written
 }
 
-// endedEarly is the error of traffic that has ended before the power was cut.
+// endedEarly returns the error of traffic that ended before the power was cut.
 func endedEarly(up context.Context, err error, console string) error {
 	said := errors.New("the target has ended, or the traffic: " + cmp.Or(lastWord(console), "nothing was said"))
 	return fmt.Errorf("before the power was cut: %w", errors.Join(err, context.Cause(up), said))
 }
 
-// lastWord finds in a console what the target's program said when it ended.
+// lastWord finds in the output of a console what the target's program printed when it ended.
 func lastWord(console string) string {
 	b, err := os.ReadFile(console)
 	if err != nil {

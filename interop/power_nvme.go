@@ -14,8 +14,8 @@ import (
 	"github.com/goiwarp/iwarp/interop/powercut"
 )
 
-// runNVMeCuts cuts the power of a target of NVMe as often as the flags say. It reports an error if something durable was lost,
-// or, with a sabotage, if nothing was, because the check must notice the sabotage.
+// runNVMeCuts cuts the power of an NVMe target as often as the flags say. It returns an error if durable data were lost, or,
+// with a sabotage, if none were, because the check must detect the sabotage.
 func (p *power) runNVMeCuts(ctx context.Context) error {
 	if err := p.buildInitramfs(ctx, cutModules); err != nil {
 		return err
@@ -53,8 +53,8 @@ func (p *power) runNVMeCuts(ctx context.Context) error {
 	return nil
 }
 
-// nvmeLife is one life of the target: it is met, and, unless this is the last life, blocks are written until the power is cut.
-// A machine that does not come up is booted again.
+// nvmeLife runs one life of the target: it connects, checks the blocks, and, unless this is the last life, writes blocks until
+// the power is cut. A machine that does not start is booted again.
 func (m *machine) nvmeLife(ctx context.Context, h *nvmecut.Host, write bool) error {
 	after := leastTraffic + time.Duration(m.lot.Int64N(int64(mostTraffic-leastTraffic)))
 	beforeAcked, beforeLost := h.Records()
@@ -62,7 +62,7 @@ func (m *machine) nvmeLife(ctx context.Context, h *nvmecut.Host, write bool) err
 		err := m.bootNVMe(ctx, h, write, after)
 		if errors.Is(err, errNotUp) && try < boots && ctx.Err() == nil {
 			m.say("%v (see %s)", err, m.consoleFile(m.boots-1))
-			if lastWord(m.consoleFile(m.boots-1)) != "" { // its program came up, and could not open the file
+			if lastWord(m.consoleFile(m.boots-1)) != "" { // its program started, but could not open the file
 				h.Forget()
 				m.newDisk()
 			}
@@ -125,7 +125,7 @@ func (m *machine) bootNVMe(ctx context.Context, h *nvmecut.Host, write bool, aft
 	return <-written
 }
 
-// freePort is a port of the loopback address that is free at this moment.
+// freePort returns a port of the loopback address that is free now.
 func freePort(ctx context.Context) (string, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -136,7 +136,7 @@ func freePort(ctx context.Context) (string, error) {
 	return port, errors.Join(err, l.Close())
 }
 
-// checkJournal replays the journal of the disk's file system, as the last cut has left it, and has the rest checked.
+// checkJournal replays the journal of the disk's file system, as the last cut has left it, and checks the file system.
 func (p *power) checkJournal(ctx context.Context, disk *nbd.Disk) error {
 	image := make([]byte, disk.Size())
 	if err := disk.ReadAt(image, 0); err != nil {

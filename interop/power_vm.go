@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/interop/nbd"
 )
 
-// A slimVM is one boot of a slim image. Its fields in the first block are set before.
+// A slimVM is one boot of a slimImage. The fields in the first block are set before it starts.
 type slimVM struct {
 	image     *slimImage
 	initramfs string
@@ -26,7 +26,7 @@ type slimVM struct {
 
 	cmd     *exec.Cmd
 	ended   chan struct{}   // closed: the process has
-	serving []chan struct{} // closed: a disk is not used any more
+	serving []chan struct{} // closed: a disk is no longer used
 	sockets []net.Listener
 }
 
@@ -55,7 +55,7 @@ func (q *slimVM) start(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// arguments are QEMU's. The disks that they name are being served.
+// arguments returns the arguments of QEMU. It starts to serve the disks that they name.
 func (q *slimVM) arguments(ctx context.Context) ([]string, error) {
 	args := []string{
 		"-M", "pc", "-accel", q.accel, "-cpu", "max", "-smp", "1", "-m", "256",
@@ -71,14 +71,14 @@ func (q *slimVM) arguments(ctx context.Context) ([]string, error) {
 		if err := q.serve(ctx, socket, d); err != nil {
 			return nil, err
 		}
-		// With a cache that the guest knows of: its flushes come here as flushes.
+		// With a cache that the guest knows: its flushes arrive here as flushes.
 		args = append(args, "-blockdev", fmt.Sprintf("driver=nbd,node-name=disk%d,server.type=unix,server.path=%s", i, socket),
 			"-device", fmt.Sprintf("virtio-blk-pci,drive=disk%d,write-cache=on", i))
 	}
 	return append(args, q.more...), nil
 }
 
-// serve serves a disk to the first client that connects, until that ends the connection.
+// serve serves a disk to the first client that connects, until the client ends the connection.
 func (q *slimVM) serve(ctx context.Context, socket string, d nbd.Medium) error {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -99,8 +99,8 @@ func (q *slimVM) serve(ctx context.Context, socket string, d nbd.Medium) error {
 	return nil
 }
 
-// kill ends the machine as the end of its power does, and returns when its disks are
-// not in use any more. A second call does nothing.
+// kill ends the machine like a power cut, and returns when its disks are no longer in
+// use. A second call does nothing.
 func (q *slimVM) kill() {
 	if q.cmd != nil {
 		_ = q.cmd.Process.Kill()

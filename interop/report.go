@@ -14,26 +14,26 @@ import (
 	"github.com/goiwarp/iwarp/interop/matrix"
 )
 
-// A reporter prints what the guest says of its cases, as it says it.
+// A reporter prints what the guest reports about its cases, as it arrives.
 type reporter struct {
 	*lab
 	kernel string
 	share  string
 	cases  []*matrix.Case
-	byName map[string]*matrix.Case // those that have not ended
+	byName map[string]*matrix.Case // cases that have not ended
 
 	running string // the case that has begun and not ended
 	partial string // a line that is not complete
 	read    int64  // octets of the results so far
 }
 
-// cameUp tells whether the guest has come as far as its own program.
+// cameUp reports whether the guest has started its own program.
 func (r *reporter) cameUp() bool {
 	_, err := os.Stat(filepath.Join(r.share, "guest.log"))
 	return err == nil
 }
 
-// follow reports until the guest has ended, and tells how it did.
+// follow reports until the guest has ended, and returns how it ended.
 func (r *reporter) follow(ctx context.Context, ended <-chan error) (end, err error) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -49,7 +49,7 @@ func (r *reporter) follow(ctx context.Context, ended <-chan error) (end, err err
 	}
 }
 
-// poll reports the lines that have come since.
+// poll reports the lines that have arrived since the last call.
 func (r *reporter) poll(ctx context.Context) error {
 	f, err := os.Open(filepath.Join(r.share, "results"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -82,7 +82,7 @@ func (r *reporter) poll(ctx context.Context) error {
 	}
 }
 
-// report prints one line, and where to look if the case failed.
+// report prints one line, and where to find details if the case failed.
 func (r *reporter) report(ctx context.Context, res matrix.Result) {
 	c := r.byName[res.Name]
 	delete(r.byName, res.Name)
@@ -104,8 +104,8 @@ func (r *reporter) report(ctx context.Context, res matrix.Result) {
 	}
 }
 
-// judge tells whether a case has passed: by what the guest says and by its captures; with a
-// sabotage, whether that was noticed.
+// judge reports whether a case has passed, according to the guest and to its captures; with a
+// sabotage, whether it was detected.
 func (r *reporter) judge(ctx context.Context, res matrix.Result, c *matrix.Case, dir string) (passed bool, verdict string) {
 	if s := r.sabotageOf(c); s != nil {
 		return s.judge(checkWire(dir, c))
@@ -121,7 +121,7 @@ func (r *reporter) judge(ctx context.Context, res matrix.Result, c *matrix.Case,
 	return true, "passed"
 }
 
-// reportMissing fails every case that the guest did not end.
+// reportMissing fails every case that the guest did not finish.
 func (r *reporter) reportMissing(end error) {
 	why := "the guest stopped before"
 	if end != nil {

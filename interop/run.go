@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// output runs a program and returns its standard output. The error carries the end of
-// what the program said on its standard error.
+// output runs a program and returns its standard output. The error contains the end of
+// the program's standard error output.
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
@@ -22,7 +22,7 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 	return out.String(), nil
 }
 
-// run is output for programs whose output is not needed.
+// run is like output, for programs whose output is not needed.
 func run(ctx context.Context, dir, name string, args ...string) error {
 	_, err := output(ctx, dir, name, args...)
 	return err

@@ -15,8 +15,8 @@ import (
 	"github.com/goiwarp/iwarp/interop/wire"
 )
 
-// A sabotage is a defect of what our end sends. It is planted in the programs for the guest and
-// nowhere else, and the captures of its cases must show it.
+// A sabotage is a defect in what our end sends. It is planted only in the programs for the guest, and
+// the captures of its cases must show it.
 type sabotage struct {
 	name    string
 	file    string // of the module
@@ -25,7 +25,7 @@ type sabotage struct {
 	shows   error // what the check of a capture must find
 }
 
-// sabotages are all of them, each in cases that it leaves working otherwise.
+// sabotages lists all of them, each with cases that otherwise still work.
 var sabotages = []sabotage{
 	{
 		name: "terminate", // layer and type exchanged
@@ -65,7 +65,7 @@ func wireSabotages() []string {
 	return names
 }
 
-// parseSabotages finds the sabotages of a list with commas. The honest list has none.
+// parseSabotages returns the sabotages of a comma-separated list. The list powercut.Honest has none.
 func parseSabotages(list string) ([]sabotage, error) {
 	if list == powercut.Honest {
 		return nil, nil
@@ -91,8 +91,8 @@ func (l *lab) sabotageOf(c *matrix.Case) *sabotage {
 	return nil
 }
 
-// judge tells whether the capture of a case shows the defect. What the guest says does not
-// count: siw may refuse what we send, and need not.
+// judge reports whether the capture of a case shows the defect. The guest's result does not
+// count: siw may refuse what we send, but need not.
 func (s *sabotage) judge(capture error) (noticed bool, verdict string) {
 	if errors.Is(capture, s.shows) {
 		return true, fmt.Sprintf("noticed %q: %v", s.name, capture)
@@ -101,7 +101,7 @@ func (s *sabotage) judge(capture error) (noticed bool, verdict string) {
 }
 
 // plant writes changed copies of the files of the module, and an overlay that makes the Go command
-// take them in place of the originals. It returns the overlay's file.
+// use them instead of the originals. It returns the overlay's file.
 func plant(ctx context.Context, chosen []sabotage, dir string) (string, error) {
 	root, err := output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}}", "github.com/goiwarp/iwarp")
 	if err != nil {

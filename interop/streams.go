@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// streamsSystem is the guest's system for the cases of stream sockets.
+// streamsSystem is the guest's system for the stream socket cases.
 var streamsSystem = guestSystem{
 	name:      "userland-streams",
 	initramfs: "initramfs-streams",

@@ -17,13 +17,13 @@ import (
 type vm struct {
 	kernel    *kernel
 	initramfs string
-	share     string // the folder that the guest has as /host
+	share     string // the folder that the guest mounts at /host
 	accel     string // of QEMU
 	console   string // the file that its serial line goes to
 	pace      *pace.Gauge
 }
 
-// run boots the guest and waits until it stops by itself, which is the only good end.
+// run boots the guest and waits until it stops by itself. Any other end is an error.
 func (v *vm) run(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := v.pace.Context(ctx, limit, fmt.Errorf("the guest ran for more than %v", limit))
 	defer cancel()
@@ -46,7 +46,7 @@ func (v *vm) run(ctx context.Context, limit time.Duration) error {
 		return errors.New("the guest stopped without running the lab")
 	}
 	if s := strings.TrimSpace(string(status)); s != "0" {
-		said, _ := os.ReadFile(filepath.Join(v.share, "guest.log")) // without it the status has to do
+		said, _ := os.ReadFile(filepath.Join(v.share, "guest.log")) // without the file the status must suffice
 		return fmt.Errorf("the guest's program ended with status %s: %s", s, strings.TrimSpace(tail(string(said), 1)))
 	}
 	return nil

@@ -66,7 +66,7 @@ func serve(ctx context.Context, rnic *iwarp.RNIC, addr, path string, blocks int,
 	return rnic.Shutdown(end)
 }
 
-// A store is what a client has of the server's blocks.
+// A store gives a client access to the server's blocks.
 type store struct {
 	qp     *iwarp.QP
 	blocks iwarp.RemoteBuffer // of the server
@@ -90,7 +90,7 @@ func dial(ctx context.Context, rnic *iwarp.RNIC, addr string, block []byte) (*st
 	return s, s.blocks.UnmarshalBinary(s.qp.PrivateData())
 }
 
-// write makes block n what s.block is. The block is on the disk of the server when write returns.
+// write writes s.block to block n. The block is on the server's disk when write returns.
 func (s *store) write(ctx context.Context, n int) error {
 	at := s.blocks.Slice(n*blockSize, blockSize)
 	_, err := s.qp.Do(ctx,
@@ -99,12 +99,12 @@ func (s *store) write(ctx context.Context, n int) error {
 	return err
 }
 
-// read makes s.block what block n is.
+// read reads block n into s.block.
 func (s *store) read(ctx context.Context, n int) error {
 	return s.qp.RDMARead(ctx, s.mr.Slice(0, blockSize), s.blocks.Slice(n*blockSize, blockSize))
 }
 
-// fill makes block what in has, with zeros behind it.
+// fill reads in into block, and fills the rest with zeros.
 func fill(block []byte, in io.Reader) error {
 	b, err := io.ReadAll(io.LimitReader(in, blockSize+1))
 	if err == nil && len(b) > blockSize {
@@ -114,7 +114,7 @@ func fill(block []byte, in io.Reader) error {
 	return err
 }
 
-// access does one of the commands write and read. What is to be written is read before anything has a limit of time.
+// access performs one of the commands write and read. It reads the input of write before any time limit begins.
 func access(ctx context.Context, rnic *iwarp.RNIC, command, addr string, n int, in io.Reader, out io.Writer) error {
 	block := make([]byte, blockSize)
 	if command == "write" {

@@ -12,13 +12,13 @@ import (
 	"github.com/goiwarp/iwarp/internal/sockerr"
 )
 
-// A stream is a connection whose halves end separately: of TCP, or of rsockets.
+// A stream is a connection whose halves end separately, over TCP or rsockets.
 type stream interface {
 	net.Conn
 	CloseWrite() error
 }
 
-// A bridge connects what it is given to a target.
+// A bridge connects incoming connections to a target.
 type bridge struct {
 	target string
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error)

@@ -1,15 +1,15 @@
 // Bridge joins rsockets and TCP, so that a program that speaks one of them reaches a server that speaks the
 // other.
 //
-//	bridge [-nocrc] in LISTEN TARGET     takes rsockets at LISTEN, and connects each to TARGET by TCP
-//	bridge [-nocrc] out LISTEN TARGET    takes TCP at LISTEN, and connects each to TARGET by rsockets
+//	bridge [-nocrc] in LISTEN TARGET     accepts rsockets at LISTEN, and connects each to TARGET by TCP
+//	bridge [-nocrc] out LISTEN TARGET    accepts TCP at LISTEN, and connects each to TARGET by rsockets
 //
 // With "bridge in :5201 127.0.0.1:5202", for example, iperf3 under librspreload on another host reaches
 // a stock "iperf3 -s -p 5202" on this one. There is no authentication: every host that can reach LISTEN
 // can reach TARGET.
 //
-// A connection that is cut on one side ends on the other one as if it had been closed. Protocols whose messages have no length do not
-// notice that something is missing.
+// If a connection is lost on one side, the other side ends as if it had been closed. Protocols whose messages have no length do not
+// notice that data are missing.
 package main
 
 import (

@@ -23,12 +23,12 @@ const usage = `usage:
 
 NETWORK is tcp, or DDP over SCTP: sctp, the kernel's, or sctp+udp, in user space.`
 
-// A command is one subcommand with its flags and what it writes to. Results go to
-// out, the log and the progress bar to diag.
+// A command is one subcommand with its flags and outputs. Results go to out, the log
+// and the progress bar to diag.
 type command struct {
 	name      string
 	out, diag io.Writer
-	args      []string // what is left after the flags
+	args      []string // the arguments after the flags
 
 	transfer.Link
 	addr  string
@@ -36,7 +36,7 @@ type command struct {
 	size  units.Size
 }
 
-// run does what the command line asks for.
+// run executes the command line.
 func run(ctx context.Context, args []string, out, diag io.Writer) error {
 	switch {
 	case len(args) == 0:
@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, out, diag io.Writer) error {
 	return do(ctx)
 }
 
-// define defines the flags of the command, and returns how many arguments it has and what it does.
+// define defines the flags of the command, and returns how many arguments it takes and the function that executes it.
 func (c *command) define(fs *flag.FlagSet) (least, most int, do func(context.Context) error) {
 	fs.BoolVar(&c.NoCRC, "nocrc", false, "waive the CRC32c of MPA (it is used if either side wants it)")
 	fs.StringVar(&c.Network, "network", "tcp", "the `network`: tcp, sctp or sctp+udp")
@@ -98,7 +98,7 @@ func (c *command) define(fs *flag.FlagSet) (least, most int, do func(context.Con
 	return 0, 0, nil
 }
 
-// arg returns the i-th argument, or def if there are not so many.
+// arg returns the i-th argument, or def if there are fewer.
 func (c *command) arg(i int, def string) string {
 	if i < len(c.args) {
 		return c.args[i]
@@ -129,7 +129,7 @@ func (c *command) get(ctx context.Context) error {
 	return c.transfer(ctx, local, func(cl *transfer.Client) (*transfer.Result, error) { return cl.Get(ctx, name, local) })
 }
 
-// transfer does one transfer, of a local file, on a connection of its own.
+// transfer performs one transfer of a local file, on its own connection.
 func (c *command) transfer(ctx context.Context, local string, do func(*transfer.Client) (*transfer.Result, error)) error {
 	if err := transfer.CheckFile(local); err != nil {
 		return program.UsageError(c.name + ": " + err.Error())

@@ -8,8 +8,8 @@
 //
 // NETWORK is tcp, or DDP over SCTP: sctp, the kernel's, or sctp+udp, in user space.
 //
-// Demo makes a file, puts it to a server in a second process and gets it back, and
-// holds the sums and the counters of both processes against each other.
+// Demo makes a file, puts it to a server in a second process, gets it back, and
+// compares the sums and the counters of both processes.
 //
 // There is no authentication: every host that can reach the server's address can read and
 // replace every file below DIR. The server listens on loopback unless told otherwise.

@@ -17,13 +17,13 @@ import (
 	"github.com/goiwarp/iwarp/examples/kvstore/kv"
 )
 
-// childEnv tells the tests' program that it is to be this one.
+// childEnv tells the tests' program to run as kvstore.
 const childEnv = "KVSTORE_CHILD"
 
 // plainWay is the way that has a target.
 const plainWay = "plain"
 
-// target is what plain Gets reach of the baseline's Gets, by processor second of the server.
+// target is the ratio of plain Gets to the baseline's Gets, per processor second of the server, that must be reached.
 const target = 1.2
 
 var errMissed = errors.New("the target is missed")
@@ -45,7 +45,7 @@ type bench struct {
 	keys   [][]byte
 	values [][]byte
 	order  []int // of the Gets
-	wrong  int   // values that were not those of the keys
+	wrong  int   // Gets that returned a wrong value
 	ways   []*way
 }
 
@@ -128,7 +128,7 @@ func (b *bench) connect(ctx context.Context) error {
 	return nil
 }
 
-// warm finds how many Gets take the time of a run.
+// warm determines how many Gets take the time of a run.
 func (b *bench) warm(ctx context.Context, w *way) error {
 	for w.n = max(b.o.depth, 2*b.o.keys); ; w.n *= 2 {
 		began := time.Now()
@@ -142,7 +142,7 @@ func (b *bench) warm(ctx context.Context, w *way) error {
 	}
 }
 
-// run does one run. The connection has been idle, so some Gets go ahead of it.
+// run performs one run. The connection has been idle, so some Gets precede the run.
 func (b *bench) run(ctx context.Context, w *way) error {
 	if err := w.gets(ctx, max(w.n/20, 1)); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (b *bench) run(ctx context.Context, w *way) error {
 	return nil
 }
 
-// report prints the medians, and compares.
+// report prints the medians, and compares them.
 func (b *bench) report(out io.Writer) error {
 	if b.wrong > 0 {
 		return fmt.Errorf("%d values were not those of their keys", b.wrong)
@@ -204,7 +204,7 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// A benchChild is the server in a process of its own.
+// A benchChild is the server in a separate process.
 type benchChild struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -227,7 +227,7 @@ func startBenchChild(ctx context.Context, o *options) (*benchChild, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.in.Close())
 	}
-	if err := c.cmd.Start(); err != nil { // it has closed the pipes
+	if err := c.cmd.Start(); err != nil { // Start has closed the pipes
 		return nil, err
 	}
 	c.answers = json.NewDecoder(stdout)
@@ -237,7 +237,7 @@ func startBenchChild(ctx context.Context, o *options) (*benchChild, error) {
 	return c, nil
 }
 
-// used is the processor time that the server has used.
+// used returns the processor time that the server has used.
 func (c *benchChild) used() (d time.Duration, err error) {
 	if _, err := fmt.Fprintln(c.in); err != nil {
 		return 0, err

@@ -15,15 +15,15 @@ import (
 	"github.com/goiwarp/iwarp/examples/kvstore/kv"
 )
 
-// benchTenant is the tenant of the measurement, whose master key is no secret.
+// benchTenant is the tenant of the measurement, whose master key is not secret.
 const benchTenant = "bench"
 
 var benchMaster = []byte("thirty-two octets, and no secret")
 
-// A benchHello is the first line of the server of a measurement.
+// A benchHello is the first line of output of the server of a measurement.
 type benchHello struct{ Store, TCP string }
 
-// A benchServer is both replicas, of which one is read, and the server of the baseline with the same
+// A benchServer runs both replicas, of which one is read, and the server of the baseline with the same
 // memory.
 type benchServer struct {
 	backup, primary *kv.Replica
@@ -36,7 +36,7 @@ func benchKey(i int) []byte { return fmt.Appendf(nil, "key-%08d", i) }
 
 func benchValue(i int) []byte { return fmt.Appendf(nil, "%064d", i) }
 
-// benchServe is the program of the server: for each line of the input it tells the processor time that
+// benchServe is the program of the server: for each line of the input it prints the processor time that
 // it has used.
 func benchServe(ctx context.Context, o *options, in io.Reader, out io.Writer) (err error) {
 	s := new(benchServer)
@@ -91,7 +91,7 @@ func (s *benchServer) open(ctx context.Context, o *options) (err error) {
 	return nil
 }
 
-// maxBenchKeys is up to how many keys there is room for each of them in the index.
+// maxBenchKeys is the largest number of keys that are certain to fit into the index.
 const maxBenchKeys = 1 << 20
 
 // benchShape has as many buckets as keys, of four entries, and 256 octets for each value.
@@ -103,10 +103,10 @@ func benchShape(keys int) kv.Shape {
 	return s
 }
 
-// benchHalf has 128 octets for the change of each key, which has 120, and some more for what a log has besides.
+// benchHalf allows 128 octets for the change of each key, which takes 120, and some more for the rest of a log.
 func benchHalf(keys int) uint64 { return 1<<20 + 128*uint64(keys) }
 
-// fill stores all values, by several clients, so that there are many in one Commit.
+// fill stores all values through several clients, so that one Commit contains many.
 func (s *benchServer) fill(ctx context.Context, o *options) error {
 	key, err := kv.TenantKey(benchMaster, benchTenant)
 	if err != nil {

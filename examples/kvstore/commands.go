@@ -60,9 +60,9 @@ func makeKeys(args []string, out io.Writer) error {
 	return nil
 }
 
-// writeKey puts a key into a file, or in the place of one, with the rights of that. The file never has a part of a key.
+// writeKey writes a key to a file. It replaces an existing file and keeps its permissions. The file never contains a partial key.
 func writeKey(path string, key []byte, out io.Writer) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // with the rights 0600
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // with mode 0600
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func writeKey(path string, key []byte, out io.Writer) error {
 	return err
 }
 
-// fill makes a file durable that has a key, and the rights of the file at path.
+// fill writes a key to f, gives f the permissions of the file at path, and makes it durable.
 func fill(f *os.File, key []byte, path string) error {
 	if info, err := os.Stat(path); err == nil {
 		if err := f.Chmod(info.Mode().Perm()); err != nil {
@@ -105,8 +105,8 @@ func readKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// serve is one replica until ctx ends. It says where it listens in its first line, and that it serves in
-// its second one, and the warnings go to diag: why it does not serve is one of them.
+// serve runs one replica until ctx ends. Its first line of output says where it listens, and the second
+// one that it serves. Warnings go to diag, including the reason why it does not serve.
 func serve(ctx context.Context, o *options, out, diag io.Writer) (err error) {
 	if o.file == "" || len(o.args) > 0 {
 		return program.UsageError("usage: kvstore serve -file FILE [flags]")
@@ -143,8 +143,8 @@ func serve(ctx context.Context, o *options, out, diag io.Writer) (err error) {
 	return rotate(ctx, r, tenants, o.rekey)
 }
 
-// rotate replaces the keys of regions, until ctx ends or the replica does. The old keys are good for a
-// second more, so that no client notices.
+// rotate replaces the keys of regions until ctx or the replica ends. The old keys stay valid for one
+// more second, so that no client notices.
 func rotate(ctx context.Context, r *kv.Replica, tenants []string, every time.Duration) error {
 	var tick <-chan time.Time
 	if every > 0 {
@@ -168,7 +168,7 @@ func rotate(ctx context.Context, r *kv.Replica, tenants []string, every time.Dur
 	}
 }
 
-// ask does one operation.
+// ask performs one operation.
 func ask(ctx context.Context, what string, o *options, out io.Writer) (err error) {
 	if want := map[string]int{"get": 1, "put": 2, "delete": 1}[what]; len(o.args) != want {
 		return program.UsageError(fmt.Sprintf("kvstore %s has %d arguments after the flags, not %d", what, want, len(o.args)))

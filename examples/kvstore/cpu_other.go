@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime is not known here.
+// processorTime is not available on this system.
 func processorTime() (time.Duration, error) {
 	return 0, errors.New("the processor time of a process is not known on this system")
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used since it began, in the program and in the system for it.
+// processorTime returns the user and system time that this process has used since it started.
 func processorTime() (time.Duration, error) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -6,15 +6,15 @@
 //	kvstore get|put|delete [-primary HOST:PORT] [-backup HOST:PORT] [-tenant NAME] [-key FILE] KEY [VALUE]
 //	kvstore bench [-pairs N] [-depth N] [-keys N] [-span DURATION]
 //
-// Keys makes a master key for the servers, or takes the one that is in DIR, and a key for each tenant.
-// Serve is one of two replicas: the one with -backup is the primary. Both have the same tenants and sizes. It writes to
-// standard error why there is no connection to the backup, once for each reason, and other warnings.
+// Keys makes a master key for the servers, or uses the one in DIR, and makes a key for each tenant.
+// Serve runs one of two replicas: the one with -backup is the primary. Both have the same tenants and sizes. Serve
+// writes warnings to standard error, such as why there is no connection to the backup, once for each reason.
 //
-// Bench measures Gets of 64-octet values, from a server in a process of its own, by the processor time
-// that the server uses for them: plain RDMA Reads of the index and the value, the same reads sealed, both
-// by a client that remembers where values are and reads them alone, and the baseline, pipelined requests
-// over TCP that a goroutine answers from the same memory. It exits with 1 if the plain Gets of
-// a processor second, of the index and the value, are less than 1.2 times those of the baseline.
+// Bench measures Gets of 64-octet values, from a server in a separate process, by the processor time
+// that the server uses for them: plain RDMA Reads of the index and the value; the same reads sealed; both
+// kinds by a client that remembers where values are and reads only the values; and the baseline, pipelined
+// requests over TCP that a goroutine answers from the same memory. It exits with 1 if the number of plain
+// Gets of index and value per processor second is less than 1.2 times that of the baseline.
 package main
 
 import (
@@ -49,7 +49,7 @@ const (
 	defaultBackup  = "127.0.0.1:7482"
 )
 
-// options are those of all subcommands.
+// options holds the options of all subcommands.
 type options struct {
 	addr, file, master, tenants string
 	buckets                     uint
@@ -62,10 +62,10 @@ type options struct {
 	keys, depth, pairs int
 	span               time.Duration
 
-	args []string // what is left after the flags
+	args []string // the arguments after the flags
 }
 
-// flags are those of one subcommand.
+// flags returns the flags of one subcommand.
 func (o *options) flags(name string, out io.Writer) (*flag.FlagSet, error) {
 	fs := flag.NewFlagSet("kvstore "+name, flag.ContinueOnError)
 	fs.SetOutput(out)

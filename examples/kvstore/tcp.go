@@ -11,8 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/examples/kvstore/kv"
 )
 
-// The baseline: requests and answers over a TCP connection, many of them under way. A request is the
-// length of a key in one octet, and the key; an answer is the length of the value in four octets, and
+// The baseline: requests and answers over a TCP connection, with many requests outstanding. A request is
+// the length of a key in one octet, and the key; an answer is the length of the value in four octets, and
 // the value.
 const (
 	tcpBuffer   = 64 << 10
@@ -20,8 +20,8 @@ const (
 	noSuchValue = 0xffffffff
 )
 
-// serveTCP answers the requests of one connection from the memory of a replica. It writes when it has
-// no further request, or no room for an answer.
+// serveTCP answers the requests of one connection from the memory of a replica. It sends the answers when
+// it has no further request, or no room for an answer.
 func serveTCP(c net.Conn, r *kv.Replica, tenant uint64) error {
 	in, out := bufio.NewReaderSize(c, tcpBuffer), bufio.NewWriterSize(c, 2*tcpBuffer)
 	for {
@@ -55,7 +55,7 @@ func serveTCP(c net.Conn, r *kv.Replica, tenant uint64) error {
 	}
 }
 
-// peekKey is the key of the next request.
+// peekKey returns the key of the next request.
 func peekKey(in *bufio.Reader) ([]byte, error) {
 	n, err := in.Peek(1)
 	if err != nil {
@@ -84,12 +84,12 @@ func dialTCP(addr string, depth int) (*tcpClient, error) {
 	return &tcpClient{c: c, in: bufio.NewReaderSize(c, tcpBuffer), out: bufio.NewWriterSize(c, tcpBuffer), depth: depth}, nil
 }
 
-// gets does n Gets. It sends as many requests at once as there were answers.
+// gets performs n Gets. It sends as many requests at once as it has received answers.
 func (t *tcpClient) gets(n int, key func(i int) []byte, got func(i int, value []byte)) error {
 	for sent, done := 0, 0; done < n; {
 		for ; sent < n && sent-done < t.depth; sent++ {
 			k := key(sent)
-			_ = t.out.WriteByte(byte(len(k))) // Flush has the error
+			_ = t.out.WriteByte(byte(len(k))) // Flush returns the error
 			_, _ = t.out.Write(k)
 		}
 		if err := t.out.Flush(); err != nil {
@@ -107,7 +107,7 @@ func (t *tcpClient) gets(n int, key func(i int) []byte, got func(i int, value []
 	return nil
 }
 
-// answer takes the answer to request i.
+// answer reads the answer to request i.
 func (t *tcpClient) answer(i int, got func(i int, value []byte)) error {
 	head, err := t.in.Peek(answerHead)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"os/exec"
 )
 
-// A child is a process of the mesh, as the program sees it that has started it.
+// A child is a process of the mesh, from the view of the program that has started it.
 type child struct {
 	number  int
 	cmd     *exec.Cmd
@@ -33,7 +33,7 @@ func spawn(ctx context.Context, number int) (*child, error) {
 	if c.out, err = c.cmd.StdoutPipe(); err != nil {
 		return nil, errors.Join(err, c.in.Close())
 	}
-	if err := c.cmd.Start(); err != nil { // it has closed the pipes
+	if err := c.cmd.Start(); err != nil { // Start has closed the pipes
 		return nil, err
 	}
 	c.replies = json.NewDecoder(c.out)
@@ -64,7 +64,7 @@ func (c *child) leave() error {
 	return c.cmd.Wait()
 }
 
-// kill ends the process at once, in the middle of whatever it does.
+// kill ends the process at once, whatever it is doing.
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// A churn sets connections up, uses them once, ends them, and begins again.
+// A churn repeatedly sets up connections, uses them once, and ends them.
 type churn struct {
-	boundary chan struct{} // is received from between two rounds
+	boundary chan struct{} // received from between two rounds
 	stop     chan struct{} // closed: this round is the last
 	ended    chan struct{} // closed; the rest may be read then
 
@@ -36,7 +36,7 @@ func (p *process) startChurn(ctx context.Context, c *command) (reply, error) {
 	return reply{}, nil
 }
 
-// isLast tells, between two rounds, whether there is no other.
+// isLast reports, between two rounds, whether the last round has ended.
 func (ch *churn) isLast() bool {
 	select {
 	case <-ch.boundary:
@@ -50,7 +50,7 @@ func (ch *churn) isLast() bool {
 	}
 }
 
-// churnOnce is one round. Nothing is tried twice: a refusal by mistake would be an error.
+// churnOnce performs one round. It retries nothing: a wrong refusal must be an error.
 func (p *process) churnOnce(ctx context.Context, c *command, ch *churn) error {
 	links, attempts, err := p.dial(ctx, c, nil)
 	ch.attempts += attempts
@@ -65,8 +65,8 @@ func (p *process) churnOnce(ctx context.Context, c *command, ch *churn) error {
 	return errors.Join(err, p.hangUp(ctx, links))
 }
 
-// pass returns when a whole round has been done since it was called. What was under way then has
-// ended.
+// pass returns when a whole round has been done since it was called. Set-ups that were running at
+// that time have then ended.
 func (p *process) pass(ctx context.Context, _ *command) (reply, error) {
 	if p.churn == nil {
 		return reply{}, errNoChurn

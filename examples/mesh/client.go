@@ -18,7 +18,7 @@ import (
 type link struct {
 	to    int
 	qp    *iwarp.QP
-	where iwarp.RemoteBuffer // memory there
+	where iwarp.RemoteBuffer // memory of the peer
 	mem   []byte             // data, note and answer
 	mr    *iwarp.MR
 }
@@ -33,7 +33,7 @@ func (p *process) newLink(to int, qp *iwarp.QP) (*link, error) {
 	return l, err
 }
 
-// dial sets up connections to others, all at once. After an error it has none.
+// dial sets up connections to others, all at once. After an error it leaves none open.
 func (p *process) dial(ctx context.Context, c *command, retry func(cm.Target, error, int) (time.Duration, bool)) (links []*link, attempts int, err error) {
 	targets := func(yield func(cm.Target) bool) {
 		for _, i := range p.others(c) {
@@ -43,7 +43,7 @@ func (p *process) dial(ctx context.Context, c *command, retry func(cm.Target, er
 			}
 		}
 	}
-	// The program as a whole has a limit, so that the set-ups need none.
+	// The whole program has a time limit, so the set-ups need none.
 	for t, r := range cm.DialMany(ctx, targets, &cm.Options{RNIC: p.rnic, Retry: retry, Timeout: -1}) {
 		attempts += r.Attempts
 		if r.Err != nil {
@@ -64,7 +64,7 @@ func (p *process) dial(ctx context.Context, c *command, retry func(cm.Target, er
 }
 
 // untilThere is a cm.Options.Retry: a process that cannot be reached may come back, but one that
-// refuses us will not change its mind.
+// refuses us will refuse again.
 func untilThere(_ cm.Target, err error, attempt int) (time.Duration, bool) {
 	return min(10*time.Millisecond<<min(attempt, 5), 200*time.Millisecond), !errors.Is(err, iwarp.ErrAuth)
 }
@@ -97,7 +97,7 @@ func (p *process) connect(ctx context.Context, c *command) (reply, error) {
 	return reply{Setups: len(links), Attempts: attempts}, err
 }
 
-// write writes once to each process that there is a connection to.
+// write writes once to each connected process.
 func (p *process) write(ctx context.Context, c *command) (reply, error) {
 	links := slices.DeleteFunc(slices.Clone(p.links), func(l *link) bool { return l == nil })
 	return reply{}, p.writeAll(ctx, links, c.Round, 0)
@@ -117,7 +117,7 @@ func (p *process) writeAll(ctx context.Context, links []*link, round, number uin
 	return errors.Join(errs...)
 }
 
-// write writes the data, says so, and waits until they were verified.
+// write writes the data, announces them, and waits until the peer has verified them.
 func (l *link) write(ctx context.Context, p *process, round, number uint32) error {
 	data, note, answer := l.mr.Slice(0, p.size), l.mr.Slice(p.size, noteLen), l.mr.Slice(p.size+noteLen, 1)
 	words := l.mem[p.size : p.size+noteLen]
@@ -151,7 +151,7 @@ func (p *process) gone(ctx context.Context, c *command) (reply, error) {
 	return reply{}, l.mr.Close()
 }
 
-// tryOldKey connects with the key that was retired. All others must refuse that, and tell why.
+// tryOldKey connects with the retired key. All others must refuse it, and say why.
 func (p *process) tryOldKey(ctx context.Context, c *command) (reply, error) {
 	for _, server := range p.others(c) {
 		ring, err := cm.NewRing(p.old.client(server))

@@ -1,6 +1,6 @@
 package main
 
-// A command is a line for the standard input of a process: one object of JSON. Keys come this
+// A command is a line for the standard input of a process: one JSON object. Keys are passed this
 // way, because others can see the arguments of a process.
 type command struct {
 	Do string // the name in the table of obey
@@ -8,7 +8,7 @@ type command struct {
 	Self, Size int    // start: the number of the process, and octets of a Write
 	Addr       string // start: where to listen
 
-	// Addrs are those of the processes, by number. An empty one is not to be connected to.
+	// Addrs are the addresses of the processes, by number. An empty one is not to be connected to.
 	Addrs []string
 
 	Keys  *keys  // start, accept

@@ -10,13 +10,13 @@ import (
 
 const group = "mesh"
 
-// nameOf is what a process goes by, as a client and as a server.
+// nameOf returns the name of a process, as a client and as a server.
 func nameOf(process int) (name [16]byte) {
 	copy(name[:], fmt.Sprintf("mesh process %03d", process))
 	return name
 }
 
-// A generation of keys is the masters of all processes. Only the program that starts them has it.
+// A generation holds the master keys of all processes. Only the program that starts them has it.
 type generation struct {
 	id      uint64
 	masters [][]byte
@@ -26,17 +26,17 @@ func newGeneration(id uint64, processes int) *generation {
 	g := &generation{id: id}
 	for range processes {
 		master := make([]byte, 32)
-		_, _ = rand.Read(master) // it does not fail
+		_, _ = rand.Read(master) // never fails
 		g.masters = append(g.masters, master)
 	}
 	return g
 }
 
-// Keys are what one process has of a generation.
+// keys holds the keys that one process has of a generation.
 type keys struct {
 	ID      uint64
-	Master  []byte   // as a server: those of its clients are derived from it
-	Clients [][]byte // as a client of each server, by number; nil at its own place
+	Master  []byte   // as a server: the keys of its clients are derived from it
+	Clients [][]byte // as a client of each server, by number; nil for itself
 }
 
 func (g *generation) of(process int) *keys {
@@ -49,12 +49,12 @@ func (g *generation) of(process int) *keys {
 	return k
 }
 
-// server is the entry in the ring of a server. The zero time: the key is not retired.
+// server returns the entry in the ring of a server. If notAfter is zero, the key is not retired.
 func (k *keys) server(notAfter time.Time) cm.Key {
 	return cm.Key{ID: k.ID, Secret: k.Master, Derive: true, Group: group, NotAfter: notAfter}
 }
 
-// client is the entry in the ring of a client of that server.
+// client returns the entry in the ring of a client of that server.
 func (k *keys) client(server int) cm.Key {
 	return cm.Key{ID: k.ID, Secret: k.Clients[server], Group: group, Primary: true}
 }

@@ -1,23 +1,23 @@
-// Mesh connects processes each to all others, to show how a program uses package cm.
+// Mesh connects each of several processes to all others, to show how a program uses package cm.
 //
 //	mesh [-n PROCESSES] [-size OCTETS] [-timeout DURATION]
 //
-// The program starts the processes, tells each by its standard input what to do, and checks what
-// they have done:
+// The program starts the processes, controls each through its standard input, and checks the
+// results:
 //
-//   - Each process sets up a connection to each other one, all at once (cm.DialMany), writes to
-//     its memory by an RDMA Write, and says so by a Send. The other one verifies every octet.
+//   - Each process sets up connections to all other processes at once (cm.DialMany), writes to
+//     the memory of each with an RDMA Write, and announces it with a Send. The other process
+//     verifies every octet.
 //   - The keys are rotated while connections are being set up: the new key is added to the rings
 //     of all servers, then it becomes the primary key of the clients, then the old one is retired.
 //     No set-up may fail meanwhile; afterwards the old key must be refused.
-//   - One process is killed. The others go on, and try to connect to it until it is back.
+//   - One process is killed. The others continue, and try to connect to it until it is back.
 //
-// Every connection is authenticated on both sides, in mode B. Each process has, as a server, a
-// master key of its own, and as a client one key for each server, derived from the master of that
-// server. So a process can neither stand for another client nor for another server.
+// Both sides of every connection are authenticated, in mode B. As a server, each process has its
+// own master key; as a client, it has one key for each server, derived from that server's master
+// key. So a process can impersonate neither another client nor another server.
 //
-// The data themselves are not protected: use TLS on a network that is not trusted. Here all
-// processes listen on loopback.
+// The data are not protected: use TLS on an untrusted network. Here all processes listen on loopback.
 package main
 
 import (
@@ -36,7 +36,7 @@ func main() {
 	program.Main("mesh", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdin, os.Stdout) })
 }
 
-// asProcess is the argument with which the program is one of the processes.
+// asProcess is the argument that makes the program run as one of the processes.
 const asProcess = "process"
 
 const mostOctets = 16 << 20

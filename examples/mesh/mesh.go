@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// A mesh is all processes, and what they have done.
+// A mesh holds all processes, and the results.
 type mesh struct {
 	n, size  int
-	children []*child // nil: it is away
-	addrs    []string // the same, by number
+	children []*child // by number; nil: the process is away
+	addrs    []string // by number
 	keys     *generation
 	done     []row
 	out      io.Writer
@@ -22,7 +22,7 @@ func newMesh(n, size int, out io.Writer) *mesh {
 	return &mesh{n: n, size: size, children: make([]*child, n), addrs: make([]string, n), keys: newGeneration(1, n), out: out}
 }
 
-// run goes through all phases, and prints what was done up to the end or to the first failure.
+// run goes through all phases, and prints the results up to the end or to the first failure.
 func (m *mesh) run(ctx context.Context) (err error) {
 	defer func() {
 		for _, c := range m.children {
@@ -46,7 +46,7 @@ func (m *mesh) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// each sends a command to each of these processes, all at the same time. The replies are by number.
+// each sends a command to each of these processes, all at the same time. It returns the replies by number.
 func (m *mesh) each(numbers []int, cmd func(number int) command) ([]reply, error) {
 	replies, errs := make([]reply, m.n), make([]error, m.n)
 	var all sync.WaitGroup
@@ -60,7 +60,7 @@ func (m *mesh) each(numbers []int, cmd func(number int) command) ([]reply, error
 	return replies, errors.Join(errs...)
 }
 
-// present are the processes that are not away.
+// present returns the processes that are not away.
 func (m *mesh) present() (numbers []int) {
 	for i, c := range m.children {
 		if c != nil {
@@ -70,7 +70,7 @@ func (m *mesh) present() (numbers []int) {
 	return numbers
 }
 
-// say sends all processes that are there the same command.
+// say sends the same command to all processes that are present.
 func (m *mesh) say(do string) ([]reply, error) {
 	return m.each(m.present(), func(int) command { return command{Do: do, Addrs: m.addrs} })
 }
@@ -148,8 +148,8 @@ func (m *mesh) loseOne(context.Context) error {
 	return m.write("one is killed", roundAway, reply{})
 }
 
-// takeBack starts the process that is away again, at the same address and with the new keys alone.
-// The others try to connect to it meanwhile.
+// takeBack restarts the process that is away, at the same address and with only the new keys.
+// Meanwhile the others try to connect to it.
 func (m *mesh) takeBack(ctx context.Context) error {
 	last := m.n - 1
 	others := m.present()

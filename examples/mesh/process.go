@@ -13,26 +13,26 @@ import (
 	"github.com/goiwarp/iwarp/cm"
 )
 
-// A process is one of the mesh: a server, and a client of all others.
+// A process is one process of the mesh: a server, and a client of all others.
 type process struct {
 	self, size int
 	rnic       *iwarp.RNIC
-	pd         *iwarp.PD // of the connections that it sets up; peers can reach no memory in it
+	pd         *iwarp.PD // for the connections that it sets up; peers can access no memory in it
 
-	keys, old, next *keys      // that are in use, were, and will be
+	keys, old, next *keys      // the current, the old and the future keys
 	ring            *cm.Ring   // of the server
 	rings           []*cm.Ring // of the client, by server
 	auths           []*cm.Auth
 
 	links []*link // by number; nil: there is none
-	churn *churn  // nil: none is under way
+	churn *churn  // nil: none is running
 
 	mu     sync.Mutex
 	seen   map[uint32][]int // by round and number: Writes whose data were right
 	perKey map[uint64]int   // connections that were accepted
 }
 
-// commands are what a process can do after start.
+// commands are the commands that a process executes after start.
 var commands = map[string]func(*process, context.Context, *command) (reply, error){
 	"connect": (*process).connect,
 	"write":   (*process).write,
@@ -47,14 +47,14 @@ var commands = map[string]func(*process, context.Context, *command) (reply, erro
 	"tryOld":  (*process).tryOldKey,
 }
 
-// An order is a command of the input, or why there is none: the input has ended.
+// An order is a command of the input, or the error with which the input has ended.
 type order struct {
 	command
 	err error
 }
 
-// orders reads the input also while a command is being done, and calls end when the input ends: the program that has started the
-// process may have been killed. The last order has the error.
+// orders reads the input, also while a command is being executed, and calls end when the input ends: the program that has
+// started the process may have been killed. The last order has the error.
 func orders(in io.Reader, end func()) <-chan order {
 	all := make(chan order)
 	go func() {
@@ -73,7 +73,7 @@ func orders(in io.Reader, end func()) <-chan order {
 	return all
 }
 
-// obey is the program of a process: it does what its input says, until that ends.
+// obey is the program of a process: it executes the commands of its input until the input ends.
 func obey(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -113,7 +113,7 @@ func obey(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// start makes the process, which listens from then on.
+// start makes the process, and begins to listen.
 func start(ctx context.Context, c *command) (*process, reply, error) {
 	p := &process{
 		self: c.Self, size: c.Size, keys: c.Keys, links: make([]*link, len(c.Keys.Clients)),
@@ -135,8 +135,8 @@ func start(ctx context.Context, c *command) (*process, reply, error) {
 	return p, reply{Addr: addr}, err
 }
 
-// addServer makes the Authenticator for connections to a server. There is one for each, since
-// each has a key of its own.
+// addServer makes the Authenticator for connections to a server. Each server has its own, since
+// each has its own key.
 func (p *process) addServer(server int) error {
 	if server == p.self {
 		p.rings, p.auths = append(p.rings, nil), append(p.auths, nil)
@@ -160,7 +160,7 @@ func (p *process) newClient(server int, ring *cm.Ring) (*cm.Auth, error) {
 	}})
 }
 
-// others are the processes that a command names by their addresses.
+// others returns the processes that a command names by their addresses.
 func (p *process) others(c *command) (others []int) {
 	for i, addr := range c.Addrs {
 		if i != p.self && addr != "" {
@@ -176,7 +176,7 @@ func (p *process) acceptNewKey(_ context.Context, c *command) (reply, error) {
 	return reply{}, p.ring.Replace(p.keys.server(time.Time{}), p.next.server(time.Time{}))
 }
 
-// useNewKey is the second one, when all servers know the new key: clients use it.
+// useNewKey is the second step, after all servers know the new key: clients use it.
 func (p *process) useNewKey(context.Context, *command) (reply, error) {
 	for server, ring := range p.rings {
 		if ring == nil {
@@ -190,7 +190,7 @@ func (p *process) useNewKey(context.Context, *command) (reply, error) {
 	return reply{}, nil
 }
 
-// retireOldKey is the third one, when all set-ups that began with the old key have ended.
+// retireOldKey is the third step, after all set-ups that began with the old key have ended.
 func (p *process) retireOldKey(context.Context, *command) (reply, error) {
 	return reply{}, p.ring.Replace(p.old.server(time.Now()), p.keys.server(time.Time{}))
 }

@@ -5,17 +5,17 @@ import (
 	"text/tabwriter"
 )
 
-// A row is what was done in one phase.
+// A row is the result of one phase.
 type row struct {
 	phase            string
 	processes        int
 	setups, attempts int
 	pairs            int // of processes whose data were verified
-	writes           int // that were
-	refused          int // set-ups, as they should be
+	writes           int // that were verified
+	refused          int // set-ups that had to be refused
 }
 
-// sum adds up what processes have set up.
+// sum adds up the connections that processes have set up.
 func sum(replies []reply) (all reply) {
 	for _, r := range replies {
 		all.Setups += r.Setups
@@ -24,7 +24,7 @@ func sum(replies []reply) (all reply) {
 	return all
 }
 
-// pairs is how many there are of processes that are not away, in either direction.
+// pairs returns the number of ordered pairs of processes that are not away.
 func (m *mesh) pairs() int {
 	n := len(m.present())
 	return n * (n - 1)
@@ -39,8 +39,8 @@ func (m *mesh) write(phase string, round uint32, setups reply) error {
 	return m.verify(phase, round, setups, func(int) int { return 1 })
 }
 
-// verify asks each process what it has found right in a round: the Writes of each other one, so
-// many as wanted says, and none of itself or of one that is away.
+// verify asks each process which Writes it has verified in a round: as many of each other process
+// as wanted says, and none of itself or of one that is away.
 func (m *mesh) verify(phase string, round uint32, setups reply, wanted func(from int) int) error {
 	replies, err := m.each(m.present(), func(int) command { return command{Do: "seen", Round: round} })
 	if err != nil {
@@ -69,12 +69,12 @@ func (m *mesh) verify(phase string, round uint32, setups reply, wanted func(from
 	return nil
 }
 
-// refused notes set-ups that have failed as they should.
+// refused records set-ups that have failed as they should.
 func (m *mesh) refused(phase string, n int) {
 	m.done = append(m.done, row{phase: phase, processes: len(m.present()), attempts: n, refused: n})
 }
 
-// print prints what was done.
+// print prints the results.
 func (m *mesh) print() error {
 	t := tabwriter.NewWriter(m.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "phase\tprocesses\tset-ups\tattempts\trefused\tWrites verified\tpairs verified\t")

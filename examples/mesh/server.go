@@ -25,13 +25,13 @@ const (
 	wrong   = 0
 )
 
-// pattern is what process from writes to process to.
+// pattern fills data with what process from writes to process to.
 func pattern(data []byte, from, to int, note []byte) {
 	seed := fmt.Appendf(nil, "%d %d %x", from, to, note)
-	_, _ = rand.NewChaCha8(sha256.Sum256(seed)).Read(data) // it does not fail
+	_, _ = rand.NewChaCha8(sha256.Sum256(seed)).Read(data) // never fails
 }
 
-// listen accepts connections from now on.
+// listen begins to accept connections.
 func (p *process) listen(ctx context.Context, addr string) (string, error) {
 	var err error
 	if p.ring, err = cm.NewRing(p.keys.server(time.Time{})); err != nil {
@@ -56,7 +56,7 @@ func (p *process) listen(ctx context.Context, addr string) (string, error) {
 	return l.Addr().String(), nil
 }
 
-// numberOf tells which process a client is.
+// numberOf returns the number of the process that is the client.
 func (p *process) numberOf(peer iwarp.Peer) (int, error) {
 	if peer.Kind == cm.KindDerived {
 		for i := range p.links {
@@ -68,8 +68,8 @@ func (p *process) numberOf(peer iwarp.Peer) (int, error) {
 	return 0, fmt.Errorf("%q is no other process of the mesh", peer.Name)
 }
 
-// serve lends a client memory, and verifies what it has written, until the connection ends.
-// The memory is that of this connection alone, since the PD is.
+// serve provides memory to a client, and verifies what it has written, until the connection ends.
+// No other connection can use the memory, since the connection has its own PD.
 func (p *process) serve(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
 	pd, err := p.rnic.AllocPD()
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *process) serve(ctx context.Context, cr *iwarp.ConnRequest) (err error) 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = qp.Abort() }() // nothing is left to be done where it has ended
+	defer func() { _ = qp.Abort() }() // does nothing if the QP has ended
 	peer, _ := qp.Peer()
 	from, err := p.numberOf(peer)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *process) count(round uint32, from int) {
 	p.seen[round][from]++
 }
 
-// report tells what this process has verified as a server.
+// report returns what this process has verified as a server.
 func (p *process) report(_ context.Context, c *command) (reply, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/willscott/go-nfs"
 )
 
-// handOver gives a connection to go-nfs.
+// handOver passes a connection to go-nfs.
 func (s *server) handOver(c net.Conn, h nfs.Handler) {
 	ctx, cancel := context.WithCancel(context.Background())
 	own := &conn{Conn: c, cancel: cancel}
@@ -16,15 +16,15 @@ func (s *server) handOver(c net.Conn, h nfs.Handler) {
 		cancel()
 		_ = c.Close()
 	})
-	_ = (&nfs.Server{Handler: h, ID: s.id, Context: ctx}).Serve(&handover{conn: own}) // ends when go-nfs has the connection
+	_ = (&nfs.Server{Handler: h, ID: s.id, Context: ctx}).Serve(&handover{conn: own}) // returns when go-nfs has the connection
 }
 
 // leftAfter is how long go-nfs may be busy with one call.
 const leftAfter = 5 * time.Minute
 
-// A conn is a connection that go-nfs serves. It is closed when it has failed, and when it is not read from any more: go-nfs closes
-// neither a connection that has failed nor one whose RPC it cannot parse. It has two goroutines for each, and when the one that writes
-// has ended the other waits for it until the context ends.
+// A conn is a connection that go-nfs serves. It closes itself when it has failed, or is no longer read: go-nfs closes neither a failed
+// connection nor one whose RPC it cannot parse. go-nfs has two goroutines for each connection, and when the writing one has ended, the
+// other one waits for it until the context ends.
 type conn struct {
 	net.Conn
 	cancel context.CancelFunc

@@ -11,16 +11,16 @@ import (
 	"github.com/go-git/go-billy/v5"
 )
 
-// A filesystem is a directory, as go-nfs wants one. No path leads out of it, whatever links a client makes.
+// A filesystem is a directory in the form that go-nfs requires. No path leads out of it, whatever links a client makes.
 type filesystem struct {
 	root     *os.Root
 	dir      string // its absolute path
-	device   uint64 // that it is on
+	device   uint64 // that the directory is on
 	readOnly bool
 	handles  *handles
 	modes    sync.Mutex // held while the mode of a file changes
-	lately   lately     // written by clients
-	places   places     // in listings
+	lately   lately     // files recently written by clients
+	places   places     // places of names in listings
 }
 
 func newFilesystem(dir string, readOnly bool) (*filesystem, error) {
@@ -42,7 +42,7 @@ func newFilesystem(dir string, readOnly bool) (*filesystem, error) {
 	return f, nil
 }
 
-// local is a path as os.Root wants it.
+// local returns a path in the form that os.Root requires.
 func local(path string) string {
 	if path == "" {
 		return "."
@@ -50,14 +50,14 @@ func local(path string) string {
 	return filepath.Clean(path)
 }
 
-// A file is one that is open. go-nfs uses no locks. It neither closes nor uses a file after a call that has failed, so such a call closes
-// it: else a file that was removed would keep its room on the disk until a garbage collection.
+// A file is an open file. go-nfs uses no locks. After a failed call it neither closes nor uses a file, so the failed call closes the file:
+// otherwise a removed file would keep its room on the disk until a garbage collection.
 type file struct {
 	*os.File
 	name string
 }
 
-// Name is the name that the file was opened by, as go-nfs needs it: that of an os.File of a Root leads out of the Root.
+// Name returns the name with which the file was opened, as go-nfs requires: the name of an os.File of a Root leads out of the Root.
 func (f file) Name() string { return f.name }
 
 func (file) Lock() error   { return nil }
@@ -82,8 +82,8 @@ func (f file) closeAfter(err error) error {
 	return err
 }
 
-// Create makes a file, or opens one that another client has made since the caller looked: go-nfs empties it afterwards if its client wants
-// that, and else nothing of it may be lost (RFC 1813 section 3.3.8).
+// Create makes a file, or opens one that another client has made since the caller checked: go-nfs truncates it afterwards if its client
+// requests that, and otherwise none of its contents may be lost (RFC 1813 section 3.3.8).
 func (f *filesystem) Create(name string) (billy.File, error) {
 	return f.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 }
@@ -93,7 +93,7 @@ func (f *filesystem) Open(name string) (billy.File, error) {
 	return f.OpenFile(name, os.O_RDONLY, 0)
 }
 
-// OpenFile opens a file or a directory. It is the client's own system that opens pipes and devices.
+// OpenFile opens a file or a directory. Pipes and devices are opened by the client's own system.
 func (f *filesystem) OpenFile(name string, flag int, perm os.FileMode) (billy.File, error) {
 	if f.readOnly && flag != os.O_RDONLY {
 		return nil, fs.ErrPermission
@@ -119,10 +119,10 @@ func (f *filesystem) OpenFile(name string, flag int, perm os.FileMode) (billy.Fi
 	return file{o, name}, nil
 }
 
-// Stat tells of the file that a link leads to.
+// Stat describes the file that a link leads to.
 func (f *filesystem) Stat(name string) (os.FileInfo, error) { return f.root.Stat(local(name)) }
 
-// Lstat tells of a file or a link.
+// Lstat describes a file or a link.
 func (f *filesystem) Lstat(name string) (os.FileInfo, error) { return f.root.Lstat(local(name)) }
 
 // Rename moves a file. Handles follow it.
@@ -151,7 +151,7 @@ func (f *filesystem) Remove(name string) error {
 	return nil
 }
 
-// Join makes a path. That of the root is empty.
+// Join makes a path. The path of the root is empty.
 func (f *filesystem) Join(elem ...string) string { return filepath.Join(elem...) }
 
 // ReadDir lists a directory, with the places of its names.
@@ -172,8 +172,8 @@ func (f *filesystem) ReadDir(path string) ([]os.FileInfo, error) {
 	return f.places.put(local(path), contents, self, time.Now()), nil
 }
 
-// MkdirAll makes a directory. It fails if there is one: another client may have made it since go-nfs has looked, and only one may be told
-// that it has. Those above it are there.
+// MkdirAll makes a directory. It fails if the directory exists: another client may have made it since go-nfs checked, and only one client
+// may get a success. The parent directories exist.
 func (f *filesystem) MkdirAll(name string, perm os.FileMode) error {
 	if f.readOnly {
 		return fs.ErrPermission
@@ -181,7 +181,7 @@ func (f *filesystem) MkdirAll(name string, perm os.FileMode) error {
 	return f.root.Mkdir(local(name), perm.Perm())
 }
 
-// Symlink makes a link, to anything: it is the client that follows it.
+// Symlink makes a link to any target: only the client follows it.
 func (f *filesystem) Symlink(target, link string) error {
 	if f.readOnly {
 		return fs.ErrPermission
@@ -189,11 +189,11 @@ func (f *filesystem) Symlink(target, link string) error {
 	return f.root.Symlink(target, local(link))
 }
 
-// Readlink tells where a link leads.
+// Readlink returns the target of a link.
 func (f *filesystem) Readlink(link string) (string, error) { return f.root.Readlink(local(link)) }
 
-// Chmod changes rights. A link has none, whatever those are that a client makes one with; and those of the file that it leads to were
-// not asked for: go-nfs has followed no link.
+// Chmod changes permissions. A link has none, whatever permissions a client gives it when it makes the link. The call does not concern the
+// file that a link leads to: go-nfs has followed no link.
 func (f *filesystem) Chmod(name string, mode os.FileMode) error {
 	info, err := f.Lstat(name)
 	if err != nil || info.Mode()&fs.ModeSymlink != 0 {
@@ -214,7 +214,7 @@ func (f *filesystem) Chown(name string, uid, gid int) error {
 	return f.root.Chown(local(name), uid, gid)
 }
 
-// Capabilities tells whether it can be written.
+// Capabilities reports whether the file system can be written.
 func (f *filesystem) Capabilities() billy.Capability {
 	if f.readOnly {
 		return billy.ReadCapability | billy.SeekCapability
@@ -230,5 +230,5 @@ func (f *filesystem) TempFile(string, string) (billy.File, error) { return nil, 
 // Chroot is not used.
 func (f *filesystem) Chroot(string) (billy.Filesystem, error) { return nil, errNotUsed }
 
-// Root is the path of the directory.
+// Root returns the path of the directory.
 func (f *filesystem) Root() string { return f.dir }

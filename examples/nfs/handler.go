@@ -13,7 +13,7 @@ import (
 	"github.com/willscott/go-nfs"
 )
 
-// A handler is what go-nfs asks.
+// A handler implements the Handler of go-nfs.
 type handler struct {
 	fs       *filesystem
 	listings listings
@@ -21,7 +21,7 @@ type handler struct {
 
 func newHandler(f *filesystem) *handler { return &handler{fs: f} }
 
-// Mount gives the directory to any client, as "/".
+// Mount lets any client mount the directory, as "/".
 func (h *handler) Mount(_ context.Context, _ net.Conn, req nfs.MountRequest) (nfs.MountStatus, billy.Filesystem, []nfs.AuthFlavor) {
 	if path.Clean("/"+string(req.Dirpath)) != "/" {
 		return nfs.MountStatusErrNoEnt, h.fs, nil
@@ -37,7 +37,7 @@ func (h *handler) Change(billy.Filesystem) billy.Change {
 	return h.fs
 }
 
-// FSStat tells how much there is, and how much is free.
+// FSStat reports the size of the file system, and how much of it is free.
 func (h *handler) FSStat(_ context.Context, _ billy.Filesystem, s *nfs.FSStat) error {
 	return h.fs.statfs(s)
 }
@@ -57,7 +57,7 @@ func (h *handler) FromHandle(handle []byte) (billy.Filesystem, []string, error) 
 		return h.fs, []string{}, nil
 	}
 	elems := strings.Split(p, string(filepath.Separator))
-	return h.fs, elems[:len(elems):len(elems)], nil // go-nfs appends to it
+	return h.fs, elems[:len(elems):len(elems)], nil // go-nfs appends to the slice
 }
 
 // InvalidateHandle is called when a file was removed or renamed.
@@ -66,5 +66,5 @@ func (h *handler) InvalidateHandle(_ billy.Filesystem, handle []byte) error {
 	return nil
 }
 
-// HandleLimit is how many handles there may be: they are not stored.
+// HandleLimit returns how many handles there may be: any number, because they are not stored.
 func (h *handler) HandleLimit() int { return math.MaxInt32 }

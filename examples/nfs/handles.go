@@ -14,33 +14,33 @@ import (
 	"github.com/goiwarp/iwarp/internal/lru"
 )
 
-// An identity is what a file keeps when it is renamed, and has for itself: its number, and when it was made.
+// An identity identifies a file uniquely, also after a rename: its number, and when it was made.
 type identity struct{ number, born uint64 }
 
 // handleLen is the length of a file handle: the export, and the identity.
 const handleLen = 24
 
-// searchPause is the time between two searches through all files: clients can cause them.
+// searchPause is the minimum time between two searches through all files, which clients can cause.
 const searchPause = time.Second
 
-// goneFiles is how many files are remembered that are gone.
+// goneFiles is how many removed files are remembered.
 const goneFiles = 4096
 
-// looks is at how many files add looks: more than one, so that those that are gone become fewer.
+// looks is how many files add checks: more than one, so that the number of removed files falls.
 const looks = 2
 
-// handles are the file handles of an export. A handle has the identity of its file, so that it stays valid when the
-// server is started again. Where the file is, is known of files that clients have looked up; others, and those that
-// were renamed here, are searched for.
+// handles holds the file handles of an export. A handle contains the identity of its file, so that it stays valid when the
+// server is restarted. The path is known of files that clients have looked up; other files, and files that were renamed
+// on this host, are searched for.
 type handles struct {
 	f      *filesystem
 	export uint64
-	pause  time.Duration // between two searches
+	pause  time.Duration // minimum time between two searches
 
 	mu       sync.Mutex
 	paths    map[identity]string
-	gone     *lru.Map[identity, struct{}] // that clients have removed, so that nothing is searched for
-	searches int                          // that have begun
+	gone     *lru.Map[identity, struct{}] // files that clients have removed, for which no search is made
+	searches int                          // number of searches that have begun
 
 	search sync.Mutex // held during a search; before mu
 	last   time.Time  // the end of the last search
@@ -55,7 +55,7 @@ func newHandles(f *filesystem) *handles {
 	}
 }
 
-// of returns the handle of a path. That of a file that does not exist, or is on another file system than the directory, is one of no file.
+// of returns the handle of a path. If the file does not exist, or is on another file system than the directory, the handle names no file.
 func (h *handles) of(path string) []byte {
 	id, err := h.f.identify(path)
 	if err == nil {
@@ -66,8 +66,8 @@ func (h *handles) of(path string) []byte {
 	return binary.BigEndian.AppendUint64(b, id.born)
 }
 
-// add notes where a file is. For each file that is new it looks at some others and forgets those that are gone: programs of the host remove
-// files without a call, and more of them would be remembered than there are.
+// add records where a file is. For each new file it checks some others, and forgets those that are gone: programs of this host remove
+// files without a call, so otherwise more files would be remembered than exist.
 func (h *handles) add(id identity, path string) {
 	h.mu.Lock()
 	_, known := h.paths[id]
@@ -94,7 +94,7 @@ func (h *handles) add(id identity, path string) {
 	}
 }
 
-// path finds the file of a handle.
+// path returns the path of a handle's file.
 func (h *handles) path(handle []byte) (string, bool) {
 	if len(handle) != handleLen || binary.BigEndian.Uint64(handle) != h.export {
 		return "", false
@@ -118,7 +118,7 @@ func (h *handles) isGone(id identity) bool {
 	return gone
 }
 
-// known tells where a file is, if it is still there.
+// known returns the recorded path of a file, if the file is still there.
 func (h *handles) known(id identity) (path string, ok bool, searches int) {
 	h.mu.Lock()
 	path, ok = h.paths[id]
@@ -131,7 +131,7 @@ func (h *handles) known(id identity) (path string, ok bool, searches int) {
 	return path, err == nil && now == id, searches
 }
 
-// searchAll looks at all files, unless a search was begun after the given number of them.
+// searchAll searches all files, unless a further search has begun since there were before of them.
 func (h *handles) searchAll(before int) {
 	h.search.Lock()
 	defer h.search.Unlock()
@@ -148,7 +148,7 @@ func (h *handles) searchAll(before int) {
 	found := make(map[identity]string)
 	_ = fs.WalkDir(h.f.root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // what cannot be read has no handles
+			return nil // files that cannot be read have no handles
 		}
 		path = filepath.FromSlash(path)
 		id, err := h.f.identify(path)
@@ -156,7 +156,7 @@ func (h *handles) searchAll(before int) {
 		case err == nil:
 			found[id] = path
 		case entry.IsDir():
-			return fs.SkipDir // of another file system, or gone
+			return fs.SkipDir // on another file system, or gone
 		}
 		return nil
 	})
@@ -166,8 +166,8 @@ func (h *handles) searchAll(before int) {
 	h.last = time.Now()
 }
 
-// rename is called ahead of a rename. What it returns makes handles follow a file, or a directory with all that is in it, and forgets those of
-// what was replaced. Of all files it looks only for those in a directory.
+// rename is called before a rename. The returned function makes the handles of a file, or of a directory and all that is in it, follow the
+// rename, and forgets the handle of a file that was replaced. It goes through all known files only if a directory was renamed.
 func (h *handles) rename(from, to string) (renamed func()) {
 	if from == to {
 		return func() {}
@@ -189,7 +189,7 @@ func (h *handles) rename(from, to string) (renamed func()) {
 	}
 }
 
-// remove is called ahead of the end of a name. What it returns forgets the file, unless it has other names.
+// remove is called before a name is removed. The returned function forgets the file, unless it has other names.
 func (h *handles) remove(path string) (removed func()) {
 	info, none := h.f.Lstat(path)
 	id, unknown := h.f.identify(path)
@@ -200,7 +200,7 @@ func (h *handles) remove(path string) (removed func()) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if now, ok := h.paths[id]; ok && now != path {
-			return // it was renamed meanwhile
+			return // the file was renamed meanwhile
 		}
 		delete(h.paths, id)
 		h.gone.Put(id, struct{}{})
@@ -219,7 +219,7 @@ func (h *handles) renamedDirectory(from, to string) {
 	}
 }
 
-// below returns the rest of a path that is another one, which has no rest, or is below it.
+// below reports whether path is above or below it, and returns the rest of path: "" if both are equal.
 func below(path, above string) (rest string, ok bool) {
 	if path == above {
 		return "", true
@@ -227,7 +227,7 @@ func below(path, above string) (rest string, ok bool) {
 	return strings.CutPrefix(path, above+string(filepath.Separator))
 }
 
-// removed forgets the handle of a file that is not there any more.
+// removed forgets the handle of a file that no longer exists.
 func (h *handles) removed(handle []byte) {
 	if len(handle) != handleLen {
 		return

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deviceOf is the device that a file is on.
+// deviceOf returns the device that a file is on.
 func deviceOf(info fs.FileInfo) uint64 {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -19,14 +19,14 @@ func deviceOf(info fs.FileInfo) uint64 {
 	return uint64(st.Dev) //nolint:unconvert // it is shorter on some processors
 }
 
-// errElsewhere is the error for a file that another one may have the number of. A handle cannot tell them apart by the
-// device, which has another number when its host is started again.
+// errElsewhere is the error for a file on another device, whose number may also belong to a file of the directory. A handle
+// cannot distinguish them by the device, whose number changes when the host is restarted.
 var errElsewhere = errors.New("it is on another file system")
 
-// identify returns the identity of a file. One whose file system knows neither a time of birth nor a generation has its number
-// alone. A file on another file system than the directory has none.
+// identify returns the identity of a file. If the file system keeps neither a birth time nor a generation, the identity is only
+// the number. A file on another file system than the directory has no identity.
 func (f *filesystem) identify(path string) (identity, error) {
-	info, err := f.Lstat(path) // which stays in the directory
+	info, err := f.Lstat(path) // Lstat stays in the directory
 	if err != nil {
 		return identity{}, err
 	}
@@ -40,14 +40,14 @@ func (f *filesystem) identify(path string) (identity, error) {
 	return identity{number: st.Ino, born: born(filepath.Join(f.dir, path), st.Ino)}, nil
 }
 
-// lastName tells whether a file is gone when a name of it is.
+// lastName reports whether a file is gone when one name of it is removed.
 func lastName(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (info.IsDir() || st.Nlink == 1)
 }
 
-// born is what the file of a path has for itself, besides a number that a later one may have too: its time of birth, or where the
-// file system keeps none, as ext2, the generation of its number. 0: it has neither, or the path is that of another file by now.
+// born returns what distinguishes the file at path from a later one with the same number: its birth time, or, if the file system
+// keeps none, like ext2, the generation of its number. It returns 0 if the file has neither, or the path now names another file.
 func born(path string, number uint64) uint64 {
 	var x unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &x)
@@ -60,8 +60,8 @@ func born(path string, number uint64) uint64 {
 	return generation(path, number)
 }
 
-// generation tells a file from those that had its number before; 0: it is not known. It is in the handles that the kernel's own NFS
-// server has, for which nothing need be opened.
+// generation returns the number that distinguishes a file from earlier files with its number; 0: unknown. It is in the handles of the
+// kernel's own NFS server, which can be obtained without opening the file.
 func generation(path string, number uint64) uint64 {
 	const numberAndGeneration = 1 // FILEID_INO32_GEN
 	h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, path, 0)

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 )
 
-// deviceOf is not needed: no two files have one path.
+// deviceOf is not needed: no two files have the same path.
 func deviceOf(fs.FileInfo) uint64 { return 0 }
 
-// identify returns the identity of a file: here it is that of its path, so that a handle does not survive a
-// rename together with a restart of the server.
+// identify returns the identity of a file: here it is derived from its path, so that a handle does not survive
+// both a rename and a restart of the server.
 func (f *filesystem) identify(path string) (identity, error) {
 	if _, err := f.Lstat(path); err != nil {
 		return identity{}, err
@@ -21,5 +21,5 @@ func (f *filesystem) identify(path string) (identity, error) {
 	return identity{number: h.Sum64()}, nil
 }
 
-// lastName says no: another file may get the path, and then it has the handle.
+// lastName reports false: another file may get the path, and then it has the handle.
 func lastName(fs.FileInfo) bool { return false }

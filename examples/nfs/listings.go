@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// keptListings is how many listings of directories are kept for clients that read them piece by piece, and keptEntries how many entries
-// they have together. The latest is kept whatever its length is.
+// keptListings is how many directory listings are kept for clients that read them piece by piece, and keptEntries is how many entries
+// they may have together. The latest listing is kept whatever its length.
 const (
 	keptListings = 32
 	keptEntries  = 1 << 18
 )
 
-// listings are those of directories that were read last, by verifier.
+// listings holds the listings of the directories that were read last, by verifier.
 type listings struct {
 	mu  sync.Mutex
 	all [keptListings]listing
@@ -32,8 +32,8 @@ type listing struct {
 	contents []fs.FileInfo
 }
 
-// VerifierFor puts the entries of a listing in their places, keeps it, and returns its verifier, which depends on the path and the names
-// alone: it is the same after the server was started again, unless names had gone shortly before.
+// VerifierFor puts the entries of a listing in their places, keeps it, and returns its verifier, which depends only on the path and the
+// names: it is the same after a restart of the server, unless names were removed shortly before.
 func (h *handler) VerifierFor(path string, contents []os.FileInfo) uint64 {
 	slices.SortStableFunc(contents, func(a, b os.FileInfo) int { return placeOf(a) - placeOf(b) })
 	sum := sha256.New()
@@ -58,7 +58,7 @@ func (h *handler) VerifierFor(path string, contents []os.FileInfo) uint64 {
 	return l.verifier
 }
 
-// add adds a listing in place of the oldest one, and of further ones if there are too many entries.
+// add adds a listing. It replaces the oldest listing, and further ones if there are too many entries.
 func (s *listings) add(l listing) {
 	s.all[s.at] = l
 	s.at = (s.at + 1) % keptListings
@@ -73,7 +73,7 @@ func (s *listings) add(l listing) {
 	}
 }
 
-// DataForVerifier returns a listing that was kept; nil: there is none.
+// DataForVerifier returns a kept listing, nil if there is none.
 func (h *handler) DataForVerifier(path string, verifier uint64) []os.FileInfo {
 	h.listings.mu.Lock()
 	defer h.listings.mu.Unlock()
@@ -85,7 +85,7 @@ func (h *handler) DataForVerifier(path string, verifier uint64) []os.FileInfo {
 	return nil
 }
 
-// entries makes what is kept of a listing.
+// entries returns the entries of a listing in the form in which they are kept.
 func entries(from *filesystem, dir string, contents []fs.FileInfo) []fs.FileInfo {
 	kept, all := make([]fs.FileInfo, len(contents)), make([]entry, len(contents))
 	for i, info := range contents {
@@ -95,14 +95,14 @@ func entries(from *filesystem, dir string, contents []fs.FileInfo) []fs.FileInfo
 	return kept
 }
 
-// An entry is one of a listing that is kept. It tells of the file that has its name now: a client takes that for the file whose handle
-// it gets besides, and the one that was listed may have been written or replaced. Of a file that is gone it tells what was. go-nfs asks for
-// the mode first, and so only that looks.
+// An entry is an entry of a kept listing. It describes the file that has its name now: a client takes that for the file whose handle it
+// also gets, and the listed file may have been written or replaced. If the file is gone, it describes the listed one. go-nfs calls Mode
+// first, so only Mode examines the file.
 type entry struct {
 	listed fs.FileInfo
 	dir    string
 	from   *filesystem
-	now    atomic.Pointer[fs.FileInfo] // nil: it was not looked at
+	now    atomic.Pointer[fs.FileInfo] // nil: the file was not examined
 }
 
 func (e *entry) latest() fs.FileInfo {

@@ -4,20 +4,20 @@
 //	mount -t nfs -o vers=3,proto=rdma,port=20049,mountproto=tcp,mountport=20048,nolock SERVER:/ /mnt
 //
 // The clients need siw, or an iWARP network card. The NFS server is github.com/willscott/go-nfs; package rpcrdma
-// carries its RPC. File handles stay valid when the server is restarted, also if files were renamed meanwhile, except on systems whose
-// files have no numbers. Where a file system keeps neither the time of birth of a file nor the generation of its number, such as FUSE, a
-// handle may be that of a later file with the same number.
+// carries its RPC. File handles stay valid across restarts of the server, even if files were renamed meanwhile, except on systems
+// without file numbers (inodes). If a file system, such as FUSE, keeps neither the birth time of a file nor the generation of its number,
+// a handle may come to name a later file with the same number.
 //
-// DIR is one file system. What is mounted below it is listed, but a call about it, or about what is in it, fails: its handle is stale
-// (NFS3ERR_STALE). So are those of files of other subvolumes of btrfs, and of overlays whose layers are not all on one file system.
+// DIR must be a single file system. File systems mounted below it are listed, but a call about them or their contents fails: the handle
+// is stale (NFS3ERR_STALE). The same holds for files of other btrfs subvolumes, and of overlays whose layers are on several file systems.
 //
-// Clients are not authenticated, and act with the rights of the server's process. Nothing outside of the directory can be
-// reached. go-nfs believes the lengths in a call, and one that lies makes it take up to 2 GiB: the server is for clients that are trusted.
+// Clients are not authenticated, and act with the rights of the server's process. They cannot reach anything outside the directory.
+// go-nfs trusts the lengths in a call, and a false length makes it allocate up to 2 GiB: the server is for trusted clients only.
 //
-// A write is in the page cache when it is answered: it survives the end of the server, but not that of its host. There are no hard
-// links, no locks (hence nolock), and no cache of replies, so a REMOVE that is repeated after a connection was lost may fail.
-// go-nfs answers CREATE, MKDIR and SYMLINK on a full file system as if they were not permitted, and so MKNOD. It neither tells nor sets the bits
-// setuid, setgid and sticky, and the one time of a file that it tells is that of the last write.
+// A write is in the page cache when it is answered: it survives the end of the server, but not a crash of its host. There are no hard
+// links, no locks (hence nolock), and no reply cache, so a REMOVE that is repeated after a lost connection may fail.
+// On a full file system, go-nfs answers CREATE, MKDIR, SYMLINK and MKNOD as if they were not permitted. It neither reports nor sets the bits
+// setuid, setgid and sticky, and the only file time that it reports is that of the last write.
 package main
 
 import (

@@ -2,5 +2,5 @@
 
 package main
 
-// noWait is not needed where files have no pipes beside them.
+// noWait is not needed on systems without named pipes in the file system.
 const noWait = 0

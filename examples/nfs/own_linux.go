@@ -14,13 +14,13 @@ import (
 	"github.com/goiwarp/iwarp/internal/lru"
 )
 
-// Files that clients have made or written are known to be theirs for some time, and only so many of them.
+// The server remembers a limited number of files that clients have made or written, for some time.
 const (
 	latelyTime  = 10 * time.Minute
 	latelyFiles = 4096
 )
 
-// lately are the numbers of files that clients have made or written, each with the time of the last call.
+// lately holds the numbers of files that clients have made or written, each with the time of the last call.
 type lately struct {
 	mu    sync.Mutex
 	files *lru.Map[uint64, time.Time]
@@ -39,7 +39,7 @@ func (l *lately) add(info fs.FileInfo) {
 	l.files.Put(st.Ino, time.Now())
 }
 
-// has tells whether a file is one of them, and that of the user that the server runs as.
+// has reports whether a file is one of them, and belongs to the user that the server runs as.
 func (l *lately) has(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.Mode().IsRegular() || int(st.Uid) != os.Geteuid() {
@@ -54,9 +54,9 @@ func (l *lately) has(info fs.FileInfo) bool {
 	return ok && time.Since(when) < latelyTime
 }
 
-// openOwn opens a file that the mode keeps the server from opening, although a client may have it open: it has written it lately, or made it
-// so, as cp does with a file that is read-only. NFS has no open files, and so a server lets the owner read and write whatever the mode is
-// (RFC 1813 section 4.4). For that the mode is another one for a moment. Of any other file the error is refused.
+// openOwn opens a file whose mode keeps the server from opening it, although a client may have it open: the client has written it recently,
+// or has made it with that mode, like cp of a read-only file. NFS has no open files, so a server lets the owner read and write whatever the
+// mode is (RFC 1813 section 4.4). To do so, it changes the mode for a moment. For any other file it returns the error refused.
 func (f *filesystem) openOwn(name string, flag int, refused error) (o *os.File, err error) {
 	if flag&os.O_CREATE != 0 {
 		return nil, refused
@@ -72,7 +72,7 @@ func (f *filesystem) openOwn(name string, flag int, refused error) (o *os.File, 
 	if err != nil || !f.lately.has(info) {
 		return nil, refused
 	}
-	self := "/proc/self/fd/" + strconv.Itoa(int(p.Fd())) // the file, whatever the name leads to by now
+	self := "/proc/self/fd/" + strconv.Itoa(int(p.Fd())) // the file itself, whatever the name leads to by now
 	if os.Chmod(self, info.Mode()|0o600) != nil {
 		return nil, refused
 	}

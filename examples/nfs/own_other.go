@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// lately is for Linux alone.
+// lately is for Linux only.
 type lately struct{}
 
 func (lately) add(fs.FileInfo) {}
 
-// openOwn is for Linux alone.
+// openOwn is for Linux only.
 func (*filesystem) openOwn(_ string, _ int, refused error) (*os.File, error) { return nil, refused }

@@ -10,23 +10,23 @@ import (
 	"github.com/goiwarp/iwarp/internal/lru"
 )
 
-// placesTime is how long the places of a directory are kept that is not listed: a client that reads it piece by piece asks for the next
-// piece within that time.
+// placesTime is how long the places of a directory are kept while it is not listed: a client that reads it piece by piece requests the
+// next piece within that time.
 const placesTime = time.Minute
 
-// places are those that names have in the listings of the directories that were read last. The cookie of an entry is its place, and go-nfs
-// goes on behind a cookie in a new listing if the client names no verifier. Linux does that whenever it has seen the directory change, so a
-// name that had another place in the new listing would be read twice, or not at all.
+// places holds the places of names in the listings of the directories that were read last. The cookie of an entry is its place. If the
+// client names no verifier, go-nfs continues after a cookie in a new listing. Linux does so whenever it has seen the directory change, so
+// a name with another place in the new listing would be read twice, or not at all.
 type places struct {
 	mu    sync.Mutex
 	dirs  *lru.Map[string, *placed] // keptListings at most
-	names int                       // of all of them: keptEntries at most, or those of the last one
+	names int                       // of all directories: keptEntries at most, or those of the last directory
 }
 
-// placed are the places of the names of one directory.
+// placed holds the places of the names of one directory.
 type placed struct {
 	of         map[string]int
-	size       int // the places, with those that are free
+	size       int // the number of places, including free ones
 	made, used time.Time
 }
 
@@ -39,7 +39,7 @@ type atPlace struct {
 
 func (a *atPlace) Name() string { return a.name }
 
-// placeOf is the place of an entry.
+// placeOf returns the place of an entry.
 func placeOf(info fs.FileInfo) int {
 	if a, ok := info.(*atPlace); ok {
 		return a.at
@@ -47,8 +47,8 @@ func placeOf(info fs.FileInfo) int {
 	return 0
 }
 
-// put gives each entry of a directory its place: that of before if it had one, and else the first one that is free. What is left of a place
-// whose name is gone is the directory itself by the name ".", which programs pass over.
+// put gives each entry of a directory its place: its previous place if it had one, and otherwise the first free one. A place whose name is
+// gone is filled with the directory itself under the name ".", which programs skip.
 func (p *places) put(dir string, contents []fs.FileInfo, self fs.FileInfo, now time.Time) []fs.FileInfo {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *places) put(dir string, contents []fs.FileInfo, self fs.FileInfo, now t
 	}
 	next := old.next(contents)
 	if next.size > 2*len(contents) && now.Sub(old.made) > placesTime {
-		next = (&placed{made: now}).next(contents) // else more and more of a listing would be names that are gone
+		next = (&placed{made: now}).next(contents) // otherwise a growing part of a listing would be removed names
 	}
 	next.used = now
 	p.keep(dir, next)
@@ -78,7 +78,7 @@ func (p *places) put(dir string, contents []fs.FileInfo, self fs.FileInfo, now t
 	return all
 }
 
-// next are the places of what is in the directory now.
+// next returns the places of the current entries of the directory.
 func (p *placed) next(contents []fs.FileInfo) *placed {
 	next := &placed{of: make(map[string]int, len(contents)), made: p.made}
 	taken := make([]bool, p.size, p.size+len(contents))
@@ -108,7 +108,7 @@ func (p *placed) next(contents []fs.FileInfo) *placed {
 	return next
 }
 
-// keep keeps the places of a directory, and forgets those that were not used for the longest time if there are too many.
+// keep keeps the places of a directory. If there are too many, it forgets those that were used least recently.
 func (p *places) keep(dir string, next *placed) {
 	if old, ok := p.dirs.Get(dir); ok {
 		p.forget(dir, old)

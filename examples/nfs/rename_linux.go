@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rename does what rename(2) does. That of os.Root refuses to replace a directory, which may be if it is empty.
+// rename works like rename(2). Rename of os.Root refuses to replace a directory, even an empty one, which is allowed.
 func (f *filesystem) rename(from, to string) error {
 	fromDir, fromName := filepath.Split(from)
 	toDir, toName := filepath.Split(to)

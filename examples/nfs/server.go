@@ -21,7 +21,7 @@ type options struct {
 	readOnly, noCRC    bool
 }
 
-// stopWithin is how long calls in hand have when the server stops.
+// stopWithin is how long calls in progress may take when the server stops.
 const stopWithin = 5 * time.Second
 
 // A server serves one directory.
@@ -30,18 +30,18 @@ type server struct {
 	rnic    *iwarp.RNIC
 	rdma    *rpcrdma.Listener
 	streams []*stream // of MOUNT, and of NFS over TCP
-	id      [8]byte   // that go-nfs gives out with what it has written; another one would say that it may be lost
+	id      [8]byte   // the write verifier that go-nfs returns; another one would mean that written data may be lost
 	tasks   sync.WaitGroup
 	failed  chan error
 }
 
-// quiet makes go-nfs log nothing, since it takes missing files for errors. Its logger is one for the process.
+// quiet stops the log of go-nfs, which takes missing files for errors. The process has only one such logger.
 var quiet = sync.OnceFunc(func() { nfs.Log.SetLevel(nfs.FatalLevel) })
 
 // start begins to serve.
 func start(ctx context.Context, o *options) (*server, error) {
 	s := &server{failed: make(chan error, 3)}
-	_, _ = rand.Read(s.id[:]) // it never fails
+	_, _ = rand.Read(s.id[:]) // never fails
 	if err := s.open(ctx, o); err != nil {
 		s.stop()
 		return nil, err
@@ -97,7 +97,7 @@ func (s *server) serve(l net.Listener, h nfs.Handler) {
 	})
 }
 
-// stop answers the calls in hand, ends all connections, and gives everything back.
+// stop answers the calls in progress, ends all connections, and releases all resources.
 func (s *server) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
@@ -105,7 +105,7 @@ func (s *server) stop() {
 		t.end()
 	}
 	if s.rdma != nil {
-		_ = s.rdma.Shutdown(ctx) // a call that came just now is repeated by its client
+		_ = s.rdma.Shutdown(ctx) // a client repeats a call that has just arrived
 	}
 	s.tasks.Wait()
 	if s.rnic != nil {

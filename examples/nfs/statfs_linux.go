@@ -5,7 +5,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statfs tells how many octets and files the file system has, and how many are free.
+// statfs reports how many octets and files the file system has, and how many are free.
 func (f *filesystem) statfs(s *nfs.FSStat) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(f.dir, &st); err != nil {

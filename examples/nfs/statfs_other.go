@@ -4,5 +4,5 @@ package main
 
 import "github.com/willscott/go-nfs"
 
-// statfs leaves it at go-nfs's numbers.
+// statfs keeps the numbers of go-nfs.
 func (f *filesystem) statfs(*nfs.FSStat) error { return nil }

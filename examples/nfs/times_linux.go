@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Chtimes changes the times of a file, or of a link: go-nfs has followed none.
+// Chtimes changes the times of a file, or of a link itself: go-nfs has followed no link.
 func (f *filesystem) Chtimes(name string, atime, mtime time.Time) error {
 	dir, base := filepath.Split(local(name))
 	d, err := f.root.Open(local(dir))

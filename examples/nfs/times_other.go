@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Chtimes changes the times of a file. Those of a link stay as they are, and so do those of the file that it leads to.
+// Chtimes changes the times of a file. For a link it changes neither its times nor those of the file that it leads to.
 func (f *filesystem) Chtimes(name string, atime, mtime time.Time) error {
 	info, err := f.Lstat(name)
 	if err != nil || info.Mode()&fs.ModeSymlink != 0 {

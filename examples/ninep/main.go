@@ -1,5 +1,5 @@
-// Ninep serves a directory by 9P2000.L over RDMA, for Linux to mount, to show how a server made for streams
-// gets its messages from package iwarp.
+// Ninep serves a directory by 9P2000.L over RDMA, for Linux to mount. It shows how a server made for streams
+// receives its messages from package iwarp.
 //
 //	ninep -root DIR [-listen :5640] [-ro] [-msize N] [-depth N] [-srq N] [-nocrc] [-tcp :564] [-v]
 //
@@ -7,12 +7,12 @@
 //
 //	mount -t 9p -o trans=rdma,port=5640,version=9p2000.L,msize=131072,access=any 10.1.0.2 /mnt
 //
-// The adapter is package rdma9p. The server is that of github.com/hugelgupf/p9, which knows nothing of RDMA; with -tcp it
+// Package rdma9p is the adapter. The server is that of github.com/hugelgupf/p9, which knows nothing of RDMA; with -tcp it
 // serves clients of trans=tcp as well.
 //
-// There is no authentication: every host that can reach the address can do with the files below DIR what the user can
-// that runs ninep. Symbolic links that lead out of DIR are followed by the client, not by the server. With -ro requests that may
-// change something are refused.
+// There is no authentication: every host that can reach the address has the access of the user that runs ninep to the files
+// below DIR. The client, not the server, follows symbolic links that lead out of DIR. With -ro, requests that may change
+// something are refused.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	program.Main("ninep", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
-// options are those of the command line.
+// options holds the options of the command line.
 type options struct {
 	listen, tcp, root string
 	readOnly, noCRC   bool

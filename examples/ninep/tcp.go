@@ -31,7 +31,7 @@ func serveTCP(ctx context.Context, l net.Listener, h rdma9p.Handler, log *slog.L
 	}
 }
 
-// closeQuietly closes what may be closed already.
+// closeQuietly closes c, which may be closed already.
 func closeQuietly(c interface{ Close() error }, log *slog.Logger) {
 	if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		log.Warn("9p: close", "err", err)

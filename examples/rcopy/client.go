@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// openFile opens a file that is to be sent. It is none that could wait for another program, as a pipe does.
+// openFile opens a file that is to be sent. It refuses files that could wait for another program, such as pipes.
 func openFile(name string) (*os.File, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -37,7 +37,7 @@ func put(c io.ReadWriter, f *os.File, dest string) (int64, error) {
 	if err := ask(c, header{command: open, data: mode}, path, nil, 0); err != nil {
 		return 0, err
 	}
-	// A file without octets is complete by now. librdmacm's server cannot write none.
+	// An empty file is complete by now. librdmacm's server cannot write zero octets.
 	if n := info.Size(); n > 0 {
 		size := binary.LittleEndian.AppendUint64(nil, uint64(n))
 		if err := ask(c, header{command: write}, size, f, n); err != nil {
@@ -47,14 +47,14 @@ func put(c io.ReadWriter, f *os.File, dest string) (int64, error) {
 	return info.Size(), ask(c, header{command: closes}, nil, nil, 0)
 }
 
-// ask sends a command, and n octets of a file behind it, and waits for the answer.
+// ask sends a command, followed by n octets of a file, and waits for the answer.
 func ask(c io.ReadWriter, h header, body []byte, file io.Reader, n int64) error {
 	h.length = uint16(headerSize + len(body))
 	if _, err := c.Write(append(h.append(nil), body...)); err != nil {
 		return err
 	}
 	if n > 0 {
-		// A server that takes no more, because its disk is full for example, has said so before it ended the connection.
+		// A server that accepts no more, for example because its disk is full, says so before it ends the connection.
 		switch _, err := io.CopyN(c, file, n); {
 		case err == io.EOF: //nolint:errorlint // io.CopyN does not wrap it
 			return errors.New("the file has become shorter")

@@ -1,11 +1,11 @@
 // Rcopy copies a file to another host over rsockets, in the protocol of librdmacm's rcopy, so that either side may
 // be that program.
 //
-//	rcopy serve [-listen ADDR] [-nocrc] DIR         takes files, and puts them below DIR
+//	rcopy serve [-listen ADDR] [-nocrc] DIR         receives files, and stores them below DIR
 //	rcopy put [-nocrc] FILE HOST[:PORT] [DEST]      sends FILE, as DEST if it is given
 //
 // The port is 7427. There is no authentication: every host that can reach the server can replace every
-// file below DIR, and none outside of it.
+// file below DIR, but none outside it.
 package main
 
 import (
@@ -102,7 +102,7 @@ func putTo(ctx context.Context, rnic *iwarp.RNIC, file, addr, dest string, cfg *
 	return err
 }
 
-// withPort adds the port to an address without one. One of IPv6 may be in brackets.
+// withPort adds the port to an address without one. An IPv6 address may be in brackets.
 func withPort(addr string) string {
 	if _, _, err := net.SplitHostPort(addr); err == nil {
 		return addr

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// The commands. An answer has the bit answer besides.
+// The commands. An answer also has the bit answer.
 const (
 	open   = 1
 	closes = 2
@@ -28,7 +28,7 @@ const (
 //	version (1) = 0, command (1), length (2) of the message, data (4), id (8)
 type header struct {
 	command byte
-	length  uint16 // with the header, and without the octets of a file
+	length  uint16 // including the header, but not the octets of a file
 	data    uint32 // open: the mode of the file; of an answer: 0, or an errno of Linux
 	id      uint64
 }
@@ -58,7 +58,7 @@ func readHeader(r io.Reader) (header, error) {
 	return h, nil
 }
 
-// readBody reads what a message has behind its header: least octets at least, and most at most.
+// readBody reads the part of a message after its header, which must have between least and most octets.
 func readBody(r io.Reader, h header, least, most int) ([]byte, error) {
 	n := int(h.length) - headerSize
 	if n < least || n > most {
@@ -69,7 +69,7 @@ func readBody(r io.Reader, h header, least, most int) ([]byte, error) {
 	return b, unexpected(err)
 }
 
-// unexpected is err, where the stream must not end.
+// unexpected returns err, or io.ErrUnexpectedEOF if err is io.EOF, for places where the stream must not end.
 func unexpected(err error) error {
 	if err == io.EOF { //nolint:errorlint // io.ReadFull and io.CopyN do not wrap it
 		return io.ErrUnexpectedEOF
@@ -77,14 +77,14 @@ func unexpected(err error) error {
 	return err
 }
 
-// Errnos of Linux, for answers.
+// Linux errnos, for answers.
 const (
 	noSuchFile = 2
 	ioError    = 5
 	invalid    = 22
 )
 
-// statusOf is the errno of an error; other: it has none, or one of another system.
+// statusOf returns the errno of an error, or other if it has none, or one of another system.
 func statusOf(err error, other uint32) uint32 {
 	var errno syscall.Errno
 	if runtime.GOOS == "linux" && errors.As(err, &errno) {

@@ -26,7 +26,7 @@ type server struct {
 	log io.Writer
 }
 
-// serve takes connections until ctx ends, and then ends them.
+// serve accepts connections until ctx ends, and then ends them.
 func (s *server) serve(ctx context.Context, l net.Listener) error {
 	ctx, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -66,7 +66,7 @@ type session struct {
 
 // run serves commands until the client ends the stream, or one fails.
 func (s *session) run() error {
-	defer func() { _ = s.closeFile() }() // where the client has not
+	defer func() { _ = s.closeFile() }() // if the client has not closed it
 	for {
 		h, err := readHeader(s.conn)
 		if err == io.EOF { //nolint:errorlint // readHeader does not wrap it
@@ -86,7 +86,7 @@ func (s *session) run() error {
 	}
 }
 
-// serve does one command. After an error the connection ends, behind the status.
+// serve executes one command. After an error the connection ends, once the status was sent.
 func (s *session) serve(h header) (status uint32, err error) {
 	switch h.command {
 	case open:
@@ -107,19 +107,19 @@ func (s *session) open(h header) (uint32, error) {
 	if err != nil {
 		return invalid, err
 	}
-	name, _, ended := bytes.Cut(b, []byte{0}) // octets behind it mean nothing
+	name, _, ended := bytes.Cut(b, []byte{0}) // octets after it mean nothing
 	if !ended || s.file != nil {
 		return invalid, errors.New("a file is open, or its name has no end")
 	}
-	// What is absolute for the client is below the root here.
+	// An absolute path of the client is relative to the root here.
 	local := strings.TrimPrefix(path.Clean("/"+string(name)), "/")
 	if info, err := s.root.Stat(local); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return invalid, fmt.Errorf("%q is no file", local) // to open a pipe would wait for its other end
+		return invalid, fmt.Errorf("%q is no file", local) // opening a pipe would wait for its other end
 	}
 	s.file, err = s.root.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, os.FileMode(h.data&0o777))
 	if err != nil {
 		var named *fs.PathError
-		if errors.As(err, &named) { // its text has the name as the client has sent it
+		if errors.As(err, &named) { // its text contains the name as the client sent it
 			err = named.Err
 		}
 		return statusOf(err, noSuchFile), fmt.Errorf("open %q: %w", local, err)

@@ -12,7 +12,7 @@ import (
 // comparedRecords is enough for a median.
 const comparedRecords = 1000
 
-// compare writes records to one target of each model, one after the other and in turn.
+// compare writes records to one target of each model, alternating between the models.
 func compare(ctx context.Context, o *options, out io.Writer) error {
 	n := min(o.records, comparedRecords)
 	pushed, err := startTarget(ctx, filepath.Join(o.dir, comparedFiles[0]), o.file, false)

@@ -19,10 +19,10 @@ import (
 	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
-// A child is a target in a process of its own.
+// A child is a target in a separate process.
 type child struct {
 	cmd  *exec.Cmd
-	in   io.Closer // the other end of its standard input: it ends when that does, as when this process is killed
+	in   io.Closer // the other end of its standard input, whose end ends the target, for example when this process is killed
 	addr string
 	path string
 }
@@ -55,16 +55,16 @@ func spawn(ctx context.Context, addr, path string, size int64) (*child, error) {
 	return c, nil
 }
 
-// childEnv tells a target that it is the demo's, and the tests' program that it is to be this one.
+// childEnv tells a target that the demo has started it, and the tests' program to run as walog.
 const childEnv = "WALOG_CHILD"
 
-// kill ends the process at once, in the middle of whatever it does.
+// kill ends the process at once, whatever it is doing.
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()
 }
 
-// demo writes a log to three targets, loses one on the way, and has it back.
+// demo writes a log to three targets, kills one during the run, and starts it again.
 func demo(ctx context.Context, o *options, out io.Writer) error {
 	if o.records < 3 {
 		return program.UsageError("the demo takes three records or more: one without target 3")
@@ -96,7 +96,7 @@ func demo(ctx context.Context, o *options, out io.Writer) error {
 			fmt.Fprintf(out, "%d records: target 3 is killed\n", done)
 			close(killed)
 		case back:
-			<-killed // by another goroutine, which may not have come so far
+			<-killed // by another goroutine, which may not have done so yet
 			t, err := spawn(ctx, addrs[2], targets[2].path, o.file)
 			if err != nil {
 				return err
@@ -124,8 +124,8 @@ func demo(ctx context.Context, o *options, out io.Writer) error {
 	return compareLogs(targets, uint64(o.records), out)
 }
 
-// write has o.writers goroutines append o.records records, one at a time each. at is called
-// once for each number of records that have been written, by any of them and at the same time.
+// write appends o.records records by o.writers goroutines, each one record at a time. at is called
+// once for each number of written records, possibly by several goroutines at the same time.
 func write(ctx context.Context, w *writer, o *options, at func(done int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -151,7 +151,7 @@ func write(ctx context.Context, w *writer, o *options, at func(done int) error) 
 	return context.Cause(ctx)
 }
 
-// compareLogs checks that all files hold the same log, of so many records.
+// compareLogs checks that all files hold the same log of that many records.
 func compareLogs(targets []*child, records uint64, out io.Writer) error {
 	var first []byte
 	for i, t := range targets {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	stepTimeout = 2 * time.Second // of what a new writer waits for at each target
+	stepTimeout = 2 * time.Second // for each step of a new writer at a target
 	retryAfter  = 50 * time.Millisecond
 	mostAtOnce  = 1 << 20 // octets of one Commit, or one Read
 )
@@ -25,10 +25,10 @@ type link struct {
 	qp   *iwarp.QP
 	file iwarp.RemoteBuffer
 	in   *iwarp.MR // of mem
-	mem  []byte    // what was read from the target
+	mem  []byte    // octets that were read from the target
 }
 
-// dial connects, and returns the target's mark, and the term that was taken last.
+// dial connects, and returns the target's mark, and the last term that the target has recorded.
 func (l *link) dial(ctx context.Context) (m mark, term uint16, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -50,7 +50,7 @@ func (l *link) dial(ctx context.Context) (m mark, term uint16, err error) {
 	return markOf(binary.LittleEndian.Uint64(head[markAt:])), uint16(binary.LittleEndian.Uint64(head[termAt:])), nil
 }
 
-// claim makes a term durable as the one that was taken last.
+// claim makes a term durable at the target as the last one taken.
 func (l *link) claim(ctx context.Context, term uint16) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -68,19 +68,19 @@ func (l *link) hangUp() {
 	l.qp = nil
 }
 
-// at is n octets of the target's file.
+// at returns n octets of the target's file, from off.
 func (l *link) at(off uint64, n int) iwarp.RemoteBuffer {
 	return iwarp.RemoteBuffer{STag: l.file.STag, TO: l.file.TO + off, Len: uint32(n)}
 }
 
-// read reads octets of the file, mostAtOnce at most, which are good until the next read.
+// read reads at most mostAtOnce octets of the file, which are valid until the next read.
 func (l *link) read(ctx context.Context, off uint64, n int) ([]byte, error) {
 	err := l.qp.RDMARead(ctx, l.in.Slice(0, n), l.at(off, n))
 	return l.mem[:n], err
 }
 
-// mark makes m durable, when the octets from off to m.tail are: the Commit covers them,
-// and only its success moves the mark.
+// mark makes m durable once the octets from off to m.tail are durable: the Commit covers
+// them, and only its success moves the mark.
 func (l *link) mark(ctx context.Context, m mark, off uint64) error {
 	f := iwarp.FollowOn{At: l.at(markAt, 8)}
 	binary.BigEndian.PutUint64(f.Value[:], m.word())
@@ -96,7 +96,7 @@ func (l *link) run(ctx context.Context, m mark) {
 		var err error
 		if l.qp == nil {
 			if m, _, err = l.dial(ctx); err == nil {
-				err = l.claim(ctx, l.w.term) // before its mark has the term: see meet
+				err = l.claim(ctx, l.w.term) // before its mark contains the term: see meet
 			}
 		}
 		if err == nil {
@@ -112,10 +112,10 @@ func (l *link) run(ctx context.Context, m mark) {
 	}
 }
 
-// replicate writes what the target lacks, as it comes.
+// replicate writes the records that the target lacks, as they are appended.
 func (l *link) replicate(ctx context.Context, m mark) (err error) {
 	if m.term == l.w.term {
-		// What an earlier connection has stored is perhaps not durable.
+		// Octets that an earlier connection has stored may not be durable.
 		err = l.mark(ctx, m, m.tail)
 	} else {
 		m, err = l.bringUp(ctx, m)
@@ -141,10 +141,10 @@ func (l *link) write(ctx context.Context, from, end uint64) error {
 	return l.qp.RDMAWrite(ctx, l.at(from, n), l.w.log.Slice(int(from), n))
 }
 
-// bringUp makes the target's log that which was adopted, and returns its new mark. A log of another
-// term may differ from ours in any record that is not written: those are given up first. What it shares
-// with ours it must not lose meanwhile, since the log that was adopted may be lost. That is written
-// again all the same, for the target may be unable to make durable what it has.
+// bringUp makes the target's log equal to the adopted log, and returns its new mark. A log of another
+// term may differ from ours in any record that is not written: such records are given up first. The
+// target must not lose the part that it shares with ours meanwhile, since the adopted log may be lost.
+// That part is written again all the same, because the target may be unable to make its copy durable.
 func (l *link) bringUp(ctx context.Context, m mark) (mark, error) {
 	l.w.acknowledge(l, 0)
 	shared, err := l.shared(ctx, m.tail)
@@ -161,8 +161,8 @@ func (l *link) bringUp(ctx context.Context, m mark) (mark, error) {
 	return m, l.mark(ctx, m, start)
 }
 
-// shared is the end of the records that the target's log, up to tail, begins with, and the adopted
-// one, too.
+// shared returns the end of the records that begin both the target's log, up to tail, and the adopted
+// log.
 func (l *link) shared(ctx context.Context, tail uint64) (uint64, error) {
 	w := l.w
 	same, end := uint64(start), min(tail, w.base)
@@ -181,7 +181,7 @@ func (l *link) shared(ctx context.Context, tail uint64) (uint64, error) {
 	return start + uint64(wholeRecords(w.mem[start:same])), nil
 }
 
-// sameOctets is how many octets a and b, which are of one length, begin with that are equal.
+// sameOctets returns the length of the common prefix of a and b, which have the same length.
 func sameOctets(a, b []byte) int {
 	for i := range a {
 		if a[i] != b[i] {

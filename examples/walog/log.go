@@ -14,9 +14,9 @@ import (
 //	| mark  | term  |        | record | record | ...                     |
 //	+-------+-------+--------+-------------------------------------------+------
 //
-// with the term that a writer has taken last, and with it, the mark and the parts of a record little endian. The target
-// stores the mark and the term, which are follow-ons of Commits, in the byte order of its host. So a target
-// refuses to start on a host that is not little-endian:
+// where term is the last term that a writer has taken. The term, the mark and the fields of a record are little-endian. The
+// target stores the mark and the term, which are follow-ons of Commits, in the byte order of its host, so it refuses
+// to start on a host that is not little-endian. A record is:
 //
 //	+------------+-----------+-------------+------------------------------+
 //	| length (4) | CRC32C (4)| number (8)  | octets, zero up to a multiple of 8
@@ -29,8 +29,8 @@ const (
 	defaultFile = 64 << 20
 )
 
-// A mark says where the log ends, which is the end of a record, and in whose term that was written:
-// the one with the later term is right, and of two of the same term, the one with the later tail.
+// A mark says where the log ends, which is the end of a record, and in which term that was written:
+// the mark with the later term is right, and of two with the same term, the one with the later tail.
 type mark struct {
 	term uint16
 	tail uint64 // less than 1 << 48
@@ -42,7 +42,7 @@ func markOf(word uint64) mark { return mark{uint16(word >> 48), word & (1<<48 - 
 
 func fileSize(records, size int) int64 { return start + int64(records)*int64(recordLen(size)) }
 
-// recordLen is the length of a record with n octets.
+// recordLen returns the length of a record with n octets.
 func recordLen(n int) int { return recordHead + (n+7)&^7 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -63,12 +63,12 @@ func putRecord(b []byte, number uint64, data []byte) (int, error) {
 	return n, nil
 }
 
-// sum is the checksum of a record: of all of it but itself.
+// sum returns the checksum of a record: of everything but the checksum itself.
 func sum(record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(record[:4], castagnoli), castagnoli, record[8:])
 }
 
-// wholeRecords is the length of the records at the front of b that are all in it.
+// wholeRecords returns the length of the complete records at the front of b.
 func wholeRecords(b []byte) (n int) {
 	for len(b)-n >= recordHead {
 		next := recordLen(int(binary.LittleEndian.Uint32(b[n:])))

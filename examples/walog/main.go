@@ -5,18 +5,18 @@
 //	walog compare [-records N] [-size OCTETS] [-dir DIR]
 //
 // There is one writer and there are three targets. A record counts as written when two
-// of them have it on their disks. The writer puts records there with RDMA Writes and
-// makes them durable with a Commit, whose follow-on then moves the tail of the log: a tail
-// that survives a crash never names a record that does not. No code of the targets runs
+// targets have it on their disks. The writer sends records with RDMA Writes and makes
+// them durable with a Commit, whose follow-on then moves the tail of the log. So a tail
+// that survives a crash never covers a record that does not. No code of the targets runs
 // for a record; they register a file and wait.
 //
-// A new writer reads the tails of two targets, takes the log of the better one for its own and
-// brings the others to it (see writer.go). So any one target may be lost.
+// A new writer reads the tails of two targets, adopts the log of the better one, and
+// copies it to the others (see writer.go). So any one target may be lost.
 //
-// Demo runs the targets in processes of their own, kills one on the way and starts
-// it again, and in the end compares the three files. Compare measures a record that is
-// pushed like this against one that the target pulls: asked by a message, it reads the
-// record with an RDMA Read, syncs its file, and answers.
+// Demo runs each target in its own process, kills one during the run and starts it
+// again, and at the end compares the three files. Compare measures a record that is
+// pushed like this against one that the target pulls: at the request of a message, the
+// target reads the record with an RDMA Read, syncs its file, and answers.
 //
 // There is no authentication: every host that can reach a target can write its log. A target
 // listens on loopback unless told otherwise. It needs a little-endian host (see log.go).
@@ -40,7 +40,7 @@ func main() {
 
 var errUsage = program.UsageError("usage: walog target|demo|compare [flags]; walog help says what they do")
 
-// errTooLong is told before anything takes room for the log. What one RemoteBuffer cannot say is too long.
+// errTooLong is returned before any room is taken for the log. A log that one RemoteBuffer cannot describe is too long.
 var errTooLong = program.UsageError("a log has less than 4 GiB: fewer records, shorter ones, or a smaller -file-size")
 
 const help = `usage:
@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		switch {
 		case o.file > math.MaxUint32:
 			return errTooLong
-		case o.file < fileSize(1, 1) && o.file != 0: // 0 takes a file that is there as it is
+		case o.file < fileSize(1, 1) && o.file != 0: // 0 uses an existing file as it is
 			return program.UsageError(fmt.Sprintf("a log has %d octets at least, not -file-size %d", fileSize(1, 1), o.file))
 		}
 		return serve(ctx, o.addr, fs.Arg(0), o.file, out)
@@ -101,7 +101,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 }
 
-// options are what the flags say.
+// options holds the values of the flags.
 type options struct {
 	addr                   string
 	dir                    string
@@ -139,8 +139,8 @@ func (o *options) inDir(files []string, f func() error) error {
 	return f()
 }
 
-// unused is an error if a directory has one of the files: a log of an earlier run would go on, and there is no room for another one
-// behind it.
+// unused returns an error if a directory contains one of the files: this run would continue the log of an earlier run, and there
+// would be no room for its records.
 func unused(dir string, files []string) error {
 	for _, name := range files {
 		path := filepath.Join(dir, name)

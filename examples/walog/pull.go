@@ -9,10 +9,10 @@ import (
 )
 
 // The pull model (draft-talpey-rdma-commit-00 section 1): the writer says where the record
-// is, and the target fetches it, syncs its file and answers. It is here to be compared
-// with.
+// is, and the target fetches it, syncs its file and answers. It is here only for the
+// comparison.
 
-// askLen is a request: where the record is, where it goes in the file, and the new mark.
+// askLen is the length of a request: where the record is, where it goes in the file, and the new mark.
 const askLen = 16 + 8 + 8
 
 // servePull serves the writer until the connection ends.
@@ -57,11 +57,11 @@ func (s *session) pullOne(ctx context.Context, ask []byte) error {
 	return s.qp.Send(ctx)
 }
 
-// A puller is a writer of this kind, to one target and of one record at a time.
+// A puller is a writer of this kind. It has one target, and writes one record at a time.
 type puller struct {
 	rnic   *iwarp.RNIC
 	qp     *iwarp.QP
-	mem    []byte // the file as it is to be
+	mem    []byte // the intended contents of the file
 	log    *iwarp.MR
 	ask    []byte
 	said   *iwarp.MR // ask
@@ -93,7 +93,7 @@ func openPuller(ctx context.Context, addr string, size int64) (p *puller, err er
 	return p, err
 }
 
-// append has the target fetch a record.
+// append makes the target fetch a record.
 func (p *puller) append(ctx context.Context, data []byte) error {
 	n, err := putRecord(p.mem[p.end:], p.number, data)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A target is a file that is registered for the writer. All it does is to accept
-// connections, of which each ends the one before.
+// A target is a file that is registered for the writer. It only accepts connections,
+// each of which ends the one before.
 type target struct {
 	rnic *iwarp.RNIC
 	file backing
@@ -33,8 +33,8 @@ type backing interface {
 	io.Closer
 }
 
-// openTarget opens the file, of at least size octets, and listens. On a big-endian host it is an error: no writer could
-// read the marks that other writers have left in the file.
+// openTarget opens the file, of at least size octets, and listens. It fails on a big-endian host: no writer could read the
+// marks that other writers have left in the file.
 func openTarget(ctx context.Context, addr, path string, size int64) (t *target, err error) {
 	if bigEndian() {
 		return nil, errors.New("a target needs a little-endian host")
@@ -49,13 +49,13 @@ func openTarget(ctx context.Context, addr, path string, size int64) (t *target, 
 			t.close()
 		}
 	}()
-	if n := f.Size(); n > math.MaxUint32 { // what one RemoteBuffer cannot say
+	if n := f.Size(); n > math.MaxUint32 { // more than one RemoteBuffer can describe
 		return t, fmt.Errorf("%s has %d octets; a log has less than 4 GiB", path, n)
 	}
 	return t, t.listen(ctx, addr)
 }
 
-// bigEndian reports the order in which the host stores what Commits have as follow-ons.
+// bigEndian reports whether the host stores the follow-ons of Commits in big-endian order.
 func bigEndian() bool { return binary.NativeEndian.Uint16([]byte{0, 1}) == 1 }
 
 func (t *target) listen(ctx context.Context, addr string) (err error) {
@@ -74,7 +74,7 @@ func (t *target) close() {
 	_ = t.file.Close()
 }
 
-// accept takes connections until the target is closed.
+// accept accepts connections until the target is closed.
 func (t *target) accept(ctx context.Context) error {
 	s := new(session)
 	defer func() { s.end() }()
@@ -97,13 +97,13 @@ func (t *target) accept(ctx context.Context) error {
 // A session is the connection of a writer.
 type session struct {
 	t     *target
-	pd    *iwarp.PD // of this connection alone: no other can name the file
+	pd    *iwarp.PD // only for this connection: no other can name the file
 	file  *iwarp.MR
 	qp    *iwarp.QP
 	tasks sync.WaitGroup
 }
 
-// begin registers the file, and accepts. The writer learns from the private data where the file is.
+// begin registers the file, and accepts the connection. The private data tell the writer where the file is.
 func (s *session) begin(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
 	t := s.t
 	if s.pd, err = t.rnic.AllocPD(); err != nil {
@@ -127,9 +127,9 @@ func (s *session) begin(ctx context.Context, cr *iwarp.ConnRequest) (err error) 
 	return err
 }
 
-// end returns when no octet of the connection can be written any more, however long the disk takes. What
-// the writer has sent last may be on its way for longer than another one takes to begin, with an older mark
-// in it.
+// end returns when no octet of the connection can be written any more, however long the disk takes. The last
+// octets of the writer, which contain an older mark, may be in flight for longer than another writer takes to
+// begin.
 func (s *session) end() {
 	if s.qp != nil {
 		_ = s.qp.Abort()
@@ -144,7 +144,7 @@ func (s *session) end() {
 	}
 }
 
-// serve is the program of a target. It says where it listens in its first line.
+// serve is the program of a target. Its first line of output says where it listens.
 func serve(ctx context.Context, addr, path string, size int64, out io.Writer) error {
 	t, err := openTarget(ctx, addr, path, size)
 	if err != nil {

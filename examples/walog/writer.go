@@ -12,34 +12,34 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A writer appends records to the logs of its targets. There is one at a time: before another
-// is started, the one before it must have ended. A target ends the connection of that one first, for what
-// is left of it on the way has an older mark in it.
+// A writer appends records to the logs of its targets. There is only one at a time: a writer must
+// have ended before the next one starts. A target first ends the connection of the previous writer, whose
+// octets in flight may contain an older mark.
 //
-// A record is written when a majority has it. A new writer takes a term that no writer had: a
-// majority has noted it, and so the next writer hears of it. It asks that majority, so that at
-// least one of those has every record, and takes the log with the best mark for its own.
-// Before it writes, it makes a majority agree to that, under its term: a target that was away
-// meanwhile will be recognised by its old one. A target keeps its old term, and all records that it
-// shares with that log, until it has the whole of it: so a writer may end at any time.
+// A record is written when a majority has it. A new writer takes a term that no other writer has had:
+// a majority has recorded it, so the next writer learns of it. The writer asks that majority, of which
+// at least one target has every record, and adopts the log with the best mark. Before it
+// writes, it makes a majority adopt that log under its term: a target that was away meanwhile is
+// then recognised by its old term. A target keeps its old term, and all records that it shares
+// with that log, until it has the whole log: so a writer may end at any time.
 type writer struct {
 	rnic  *iwarp.RNIC
 	pd    *iwarp.PD
 	log   *iwarp.MR // of mem
-	mem   []byte    // the file as it is to be
+	mem   []byte    // the intended contents of the file
 	links []*link
 	term  uint16
-	base  uint64 // of the log: the end of what was adopted
+	base  uint64 // the end of the adopted log
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 
 	mu      sync.Mutex
 	changed sync.Cond
-	end     uint64 // of what was appended
+	end     uint64 // of the appended records
 	number  uint64 // of the next record
 }
 
-// openWriter makes a writer of a log of so many octets, and recovers what is there.
+// openWriter makes a writer of a log of size octets, and recovers the existing log.
 func openWriter(ctx context.Context, targets []string, size int64) (*writer, error) {
 	w := newWriter(targets, size)
 	ctx, w.stop = context.WithCancel(ctx)
@@ -81,7 +81,7 @@ func (w *writer) register() (err error) {
 	return nil
 }
 
-// room is how long the file is.
+// room returns the length of the file.
 func (w *writer) room() uint64 { return uint64(len(w.mem)) }
 
 func (w *writer) majority() int { return len(w.links)/2 + 1 }
@@ -99,8 +99,7 @@ func (w *writer) recover(ctx context.Context) error {
 	return w.await(ctx, w.end)
 }
 
-// begin connects, takes a term and adopts a log. It returns the marks of the targets that are
-// connected.
+// begin connects, takes a term and adopts a log. It returns the marks of the connected targets.
 func (w *writer) begin(ctx context.Context) ([]mark, error) {
 	marks, last, err := w.meet(ctx)
 	if err != nil {
@@ -129,16 +128,16 @@ func (w *writer) begin(ctx context.Context) ([]mark, error) {
 	return marks, w.adopt(ctx, marks, best)
 }
 
-// meet connects, and returns the marks of the targets that are connected, and the last term that one of them has noted.
+// meet connects, and returns the marks of the connected targets, and the latest term that one of them has recorded.
 //
-// A mark with a later term than that is damaged, and must not be the best one. For a majority has noted a term, or a later one,
-// from before any mark has it, and one of that majority is connected. (A target that comes later has also noted the term before
-// its own mark has it.) The writer ends before it has changed anything: when the next terms are noted the damage cannot be seen
-// any more.
+// A mark with a later term than that is damaged, and must not be the best one. For a majority records a term, or a later one,
+// before any mark contains it, and a target of that majority is connected. (A target that joins later also records the term
+// before its own mark contains it.) The writer ends before it has changed anything: once later terms are recorded, the damage
+// can no longer be detected.
 //
-// If it is a noted term that is damaged, then it may be too late, and so are those that follow. Or it is too early: then another
-// target of that majority tells the right one, and while none is connected a writer ends here, which loses nothing. A term
-// that a minority has noted, of a writer that did not reach more, is that of no mark: up to there damage is not seen.
+// If a recorded term is damaged, it may be too late, and then so are the terms that follow. Or it is too early: then another
+// target of that majority returns the right one, and while none is connected a writer ends here, which loses nothing. No mark
+// contains a term that only a minority has recorded, for a writer that reached no more. Up to such a term, damage is not detected.
 func (w *writer) meet(ctx context.Context) (marks []mark, last uint16, err error) {
 	marks = make([]mark, len(w.links))
 	for i, l := range w.links {
@@ -162,7 +161,7 @@ func (w *writer) meet(ctx context.Context) (marks []mark, last uint16, err error
 	return marks, last, nil
 }
 
-// enough is an error if a majority is not connected.
+// enough returns an error if no majority is connected.
 func (w *writer) enough() error {
 	n := 0
 	for _, l := range w.links {
@@ -176,8 +175,7 @@ func (w *writer) enough() error {
 	return nil
 }
 
-// adopt takes the log with the best mark for ours. Logs with equal marks are equal, so that of one is good if that of another
-// is damaged.
+// adopt adopts the log with the best mark. Logs with equal marks are equal, so one can be used if another is damaged.
 func (w *writer) adopt(ctx context.Context, marks []mark, best mark) error {
 	var errs []error
 	for i, l := range w.links {
@@ -193,7 +191,7 @@ func (w *writer) adopt(ctx context.Context, marks []mark, best mark) error {
 	return errors.Join(errs...)
 }
 
-// adoptFrom takes a target's log for ours.
+// adoptFrom adopts a target's log.
 func (w *writer) adoptFrom(ctx context.Context, l *link, m mark) error {
 	w.base = start
 	if m.tail <= start { // a new file
@@ -242,8 +240,8 @@ func (w *writer) await(ctx context.Context, end uint64) error {
 	return w.when(ctx, func() bool { return w.durable() >= end })
 }
 
-// next waits until there is more than up to tail, and returns the end of what to write of it at
-// once: of at least one record.
+// next waits until the log extends beyond tail, and returns the end of the records to write at
+// once, at least one.
 func (w *writer) next(ctx context.Context, tail uint64) (end uint64, err error) {
 	err = w.when(ctx, func() bool { end = w.end; return end > tail })
 	if end > tail+mostAtOnce {
@@ -276,7 +274,7 @@ func (w *writer) wake() {
 	w.changed.Broadcast()
 }
 
-// durable is the tail that a majority has. Preconditions: w.mu is held.
+// durable returns the tail that a majority has. w.mu must be held.
 func (w *writer) durable() uint64 {
 	tails := make([]uint64, 0, len(w.links))
 	for _, l := range w.links {

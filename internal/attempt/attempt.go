@@ -1,9 +1,9 @@
-// Package attempt has a call that is made until it succeeds, and then no more.
+// Package attempt provides a call that is repeated until it succeeds, and never afterwards.
 package attempt
 
 import "github.com/goiwarp/iwarp/internal/lockorder"
 
-// A Once is a call that may fail. The zero value has not been made.
+// A Once is a call that may fail. The zero value represents a call that has not been made.
 type Once struct {
 	mu    lockorder.Mutex[lockorder.Leaf]
 	state state
@@ -17,8 +17,8 @@ const (
 	done
 )
 
-// Do calls f, unless a call has succeeded before. It does not wait for a call that is under way,
-// which may be the caller's own: then it returns busy.
+// Do calls f, unless a previous call has succeeded. If another call is running, which may be the
+// caller's own, Do does not wait for it, but returns busy.
 func (o *Once) Do(busy error, f func() error) error {
 	o.mu.Lock()
 	was := o.state

@@ -1,18 +1,17 @@
 // Package blockcopy copies the payload of segments.
 //
-// Between a buffer that was read into and its place payload is seldom aligned: a
-// header of 16 octets or so stands in front of each. On such runs the built-in copy
-// takes a slow way, at half the speed where both are in the cache, and it reads
-// memory that it is about to overwrite where they are not. Processors whose REP MOVSB
-// is fast do neither.
+// A payload in a receive buffer is seldom aligned with its destination, since a header
+// of about 16 octets precedes it. For such runs the built-in copy is slow: it takes twice
+// the time if both are in the cache, and otherwise it reads memory that it is about to
+// overwrite. REP MOVSB has neither problem on processors where it is fast.
 package blockcopy
 
 import "github.com/goiwarp/iwarp/internal/raceorder"
 
-// least is from how many octets on REP MOVSB wins; below, its start costs more.
+// least is the length from which on REP MOVSB is faster; below, its start costs more.
 const least = 2 << 10
 
-// Copy is the built-in copy for runs that do not overlap.
+// Copy is like the built-in copy, for runs that do not overlap.
 func Copy(dst, src []byte) int {
 	n := min(len(dst), len(src))
 	raceorder.Lock()

@@ -4,15 +4,15 @@ package blockcopy
 
 import "golang.org/x/sys/cpu"
 
-// fast tells that the processor has fast short REP MOVSB (FSRM), whatever the
-// alignment: Intel Ice Lake, AMD Zen 3 and later ones.
+// fast reports whether the processor has fast short REP MOVSB (FSRM), for any
+// alignment: Intel Ice Lake, AMD Zen 3 and later.
 var fast = cpu.X86.HasAVX2 && hasFSRM()
 
-// most is how many octets go into one instruction: the scheduler cannot interrupt it.
+// most is how many octets one instruction copies: the scheduler cannot interrupt it.
 const most = 256 << 10
 
-// hasFSRM asks the processor for what package cpu does not tell. It must have AVX2:
-// that implies that there is such a leaf of CPUID.
+// hasFSRM reports whether the processor has FSRM, which package cpu does not report. The
+// processor must have AVX2: this implies that the CPUID leaf exists.
 func hasFSRM() bool
 
 // repMovsb copies n octets.
@@ -20,7 +20,7 @@ func hasFSRM() bool
 //go:noescape
 func repMovsb(dst, src *byte, n int)
 
-// move copies src to dst, which has its length and does not overlap it.
+// move copies src to dst, which has the same length and does not overlap src.
 func move(dst, src []byte) {
 	for len(src) > 0 {
 		n := min(len(src), most)

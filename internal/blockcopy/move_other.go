@@ -2,7 +2,7 @@
 
 package blockcopy
 
-// fast is false where the built-in copy is the best there is, and under the race
+// fast is false on platforms where the built-in copy is best, and under the race
 // detector, which has to see every access.
 const fast = false
 

@@ -1,7 +1,7 @@
-// Package closed tells whether channels are closed.
+// Package closed reports whether channels are closed.
 package closed
 
-// Is reports whether c is closed, on which nothing is ever sent.
+// Is reports whether c is closed. Nothing may ever be sent on c.
 func Is(c <-chan struct{}) bool {
 	select {
 	case <-c:

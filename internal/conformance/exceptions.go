@@ -9,7 +9,7 @@ import (
 // exceptionLine is "* DDP-8 — reason"; the star is optional.
 var exceptionLine = regexp.MustCompile(`^(?:\* )?([A-Z]+[0-9]?[A-Z]*-[0-9]+) — (.+)$`)
 
-// startsLikeException tells lines that were meant as exceptions from prose.
+// startsLikeException distinguishes lines that were meant as exceptions from prose.
 var startsLikeException = regexp.MustCompile(`^(?:\* )?[A-Z]+[0-9]?[A-Z]*-[0-9]`)
 
 // parseExceptions reads the reasons why requirements have no test. Lines that do

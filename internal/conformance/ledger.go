@@ -13,7 +13,7 @@ import (
 // maxExceptionPercent bounds the share of mandatory requirements without a test.
 const maxExceptionPercent = 3
 
-// A ledger joins the requirements with what shows them.
+// A ledger combines the requirements with the tests that show them.
 type ledger struct {
 	requirements []requirement
 	tests        map[string][]string // by requirement
@@ -53,7 +53,7 @@ func load(root string) (*ledger, error) {
 	return &ledger{requirements: rs, tests: tests, mutated: mutated, unmutable: defects.None, exceptions: exceptions}, nil
 }
 
-// A tally counts requirements by what shows them.
+// A tally counts requirements by how they are shown.
 type tally struct {
 	all, tested, mutated, unmutable, excepted, missing int
 }
@@ -88,7 +88,7 @@ func (l *ledger) count(match func(requirement) bool) tally {
 	return t
 }
 
-// problems lists, in words, everything that keeps the ledger from being sound.
+// problems lists, in words, everything that is wrong with the ledger.
 func (l *ledger) problems() []string {
 	var ps []string
 	known := make(map[string]bool)
@@ -110,7 +110,7 @@ func (l *ledger) problems() []string {
 	return append(append(ps, l.finished(missing)...), l.strays(known)...)
 }
 
-// finished finds series that are marked as unfinished, and lack nothing.
+// finished finds series that are marked as unfinished but lack nothing.
 func (l *ledger) finished(missing map[string]int) (ps []string) {
 	prefix := ""
 	for _, r := range l.requirements {
@@ -122,7 +122,7 @@ func (l *ledger) finished(missing map[string]int) (ps []string) {
 	return ps
 }
 
-// strays finds what is told of requirements that do not exist, and too many exceptions.
+// strays finds entries for requirements that do not exist, and too many exceptions.
 func (l *ledger) strays(known map[string]bool) (ps []string) {
 	for _, id := range slices.Sorted(maps.Keys(l.tests)) {
 		if !known[id] {

@@ -1,16 +1,16 @@
 // Command conformance writes CONFORMANCE.md: every numbered requirement of the
-// specifications with the tests that show it, or with the
-// reason why no test does. It prints the table that counts them.
+// specifications, with the tests that show it, or with the reason why no test does.
+// It prints a table of the counts.
 //
 //	go run ./internal/conformance
 //
 // in the root of the module.
 //
-// The requirements are listed in the requirements directory, one a line, in our
-// own words. A test shows the requirements whose numbers begin its name:
-// TestDDP_64_65_SEC_5_QueueAndBuffer shows DDP-64, DDP-65 and SEC-5. The reasons stand in
-// docs/conformance-exceptions.md. The tests of this command fail when a
-// requirement has neither or both, and when CONFORMANCE.md is stale.
+// The requirements are listed in the requirements directory, one per line, in our own
+// words. A test shows the requirements whose numbers begin its name:
+// TestDDP_64_65_SEC_5_QueueAndBuffer shows DDP-64, DDP-65 and SEC-5. The reasons are in
+// docs/conformance-exceptions.md. The tests of this command fail if a requirement has
+// neither a test nor a reason, or both, and if CONFORMANCE.md is stale.
 package main
 
 import (

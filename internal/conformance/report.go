@@ -54,7 +54,7 @@ func (l *ledger) writeDocument(b *bytes.Buffer, d document) {
 	}
 }
 
-// shownBy is the last cell of a row.
+// shownBy returns the last cell of a row.
 func (l *ledger) shownBy(id string) string {
 	if tests := l.tests[id]; len(tests) > 0 {
 		cell := "`" + strings.Join(tests, "`, `") + "`"

@@ -12,8 +12,8 @@ import (
 //go:embed requirements/*.txt
 var requirementFiles embed.FS
 
-// documents are the parts of the report, in its order; the prefix is that of the
-// requirement numbers and of the test names.
+// documents lists the parts of the report, in order; requirement numbers and test names
+// begin with the prefix.
 var documents = []document{
 	{prefix: "MPA", count: 87, title: "MPA framing (RFC 5044)"},
 	{prefix: "MPA2", count: 38, title: "Enhanced MPA connection set-up (RFC 6581)"},
@@ -42,11 +42,11 @@ type document struct {
 	prefix string
 	count  int
 	title  string
-	// unfinished: rows that nothing shows yet are in the report, and are no problem.
+	// unfinished: rows that nothing shows yet are in the report, but are not a problem.
 	unfinished bool
 }
 
-// file is the one that has the list.
+// file returns the name of the file with the list.
 func (d document) file() string { return "requirements/" + strings.ToLower(d.prefix) + ".txt" }
 
 // A requirement is one numbered sentence of a specification.
@@ -57,10 +57,10 @@ type requirement struct {
 	level  string // the RFC's keywords, "-" where it uses none
 	text   string // in our own words
 
-	unfinished bool // as the document is
+	unfinished bool // whether the document is
 }
 
-// mandatory tells whether the RFC says MUST, MUST NOT or REQUIRED, alone or
+// mandatory reports whether the RFC says MUST, MUST NOT or REQUIRED, alone or
 // together with a weaker word.
 func (r requirement) mandatory() bool {
 	return strings.Contains(r.level, "MUST") || strings.Contains(r.level, "REQUIRED")
@@ -86,7 +86,7 @@ func requirements() ([]requirement, error) {
 	return all, nil
 }
 
-// checkFiles wants each list to be that of a document: what is in another one would be required of nothing.
+// checkFiles checks that each list belongs to a document: the requirements of any other list would be ignored.
 func checkFiles(files fs.FS) error {
 	names, err := fs.Glob(files, "requirements/*")
 	if err != nil {

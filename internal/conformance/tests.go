@@ -25,7 +25,7 @@ func scanTests(root string) (map[string][]string, error) {
 	return found, err
 }
 
-// packageName is how the report calls the package in a directory of the module.
+// packageName returns the name that the report uses for the package in a directory of the module.
 func packageName(dir string) string {
 	if dir == "." {
 		return "iwarp"
@@ -51,8 +51,8 @@ func addTests(found map[string][]string, pkg string, src []byte) error {
 	return nil
 }
 
-// citedBy lists the requirements that a test of that name shows: those whose series
-// and numbers begin it. There need be no such series, which is a mistake of the name.
+// citedBy lists the requirements that a test of that name shows: those whose series and
+// numbers begin the name. A series that does not exist is a mistake in the name.
 func citedBy(name string) []string {
 	rest, ok := strings.CutPrefix(name, "Test")
 	if !ok {

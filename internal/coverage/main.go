@@ -1,10 +1,10 @@
-// Command coverage tells how much of the protocol packages the tests execute.
+// Command coverage reports how much of the protocol packages the tests execute.
 //
 //	go run ./internal/coverage [-floor 90] [-lines]
 //
 // It runs the tests of each of these packages, and those of the root package, and counts the statements of each package that its own tests or
-// those of the root package execute. It fails if a package has less than the floor. With -lines it lists what is not
-// executed. A wrong call ends with 2.
+// those of the root package execute. It fails if a package has less than the floor. With -lines it lists the statements that
+// are not executed. Wrong arguments end with status 2.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const module = "github.com/goiwarp/iwarp"
 
-// packages are those whose coverage has a floor.
+// packages are the packages whose coverage has a floor.
 var packages = []string{"mpa", "ddp", "rdmap", "stag", "commit", "transport/sctp", "solicit", "regionkey", "cm", "rma"}
 
 func main() {
@@ -62,7 +62,7 @@ func run(out io.Writer, floor float64, lines bool) error {
 	return all.report(out, floor, lines)
 }
 
-// test runs the tests of a package, and writes what they execute of others.
+// test runs the tests of a package, and writes to file which statements they execute in the packages of.
 func test(p string, of []string, file string) error {
 	paths := make([]string, len(of))
 	for i := range of {

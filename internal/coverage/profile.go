@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A profile has the blocks of statements, by where they are, such as example.com/a/b.go:10.2,12.5.
+// A profile holds blocks of statements by position, such as example.com/a/b.go:10.2,12.5.
 type profile map[string]block
 
 type block struct {
@@ -16,7 +16,7 @@ type block struct {
 	executed   bool
 }
 
-// add reads what go test -coverprofile has written, and adds it.
+// add parses and adds a profile that go test -coverprofile has written.
 func (p profile) add(text string) error {
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		if strings.HasPrefix(line, "mode:") {
@@ -35,7 +35,7 @@ func (p profile) add(text string) error {
 	return nil
 }
 
-// of is the part of one package.
+// of returns the part of one package.
 func (p profile) of(pkg string) profile {
 	part := make(profile)
 	for at, b := range p {
@@ -47,7 +47,7 @@ func (p profile) of(pkg string) profile {
 	return part
 }
 
-// count counts statements, and those of them that were executed.
+// count counts all statements, and the executed ones.
 func (p profile) count() (all, executed int) {
 	for _, b := range p {
 		all += b.statements
@@ -58,7 +58,7 @@ func (p profile) count() (all, executed int) {
 	return all, executed
 }
 
-// missing is where the blocks are that were not executed, in order.
+// missing returns the positions of the blocks that were not executed, in order.
 func (p profile) missing() (where []string) {
 	for at, b := range p {
 		if !b.executed {
@@ -76,7 +76,7 @@ func (p profile) missing() (where []string) {
 	return where
 }
 
-// first is the line at which a block begins.
+// first returns the line at which a block begins.
 func first(at string) int {
 	line, _, _ := strings.Cut(at, ".")
 	n, _ := strconv.Atoi(line)

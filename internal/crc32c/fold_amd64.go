@@ -18,21 +18,21 @@ const (
 )
 
 const (
-	// least is what the 256-bit form takes at least, and from there on it is faster
-	// than hash/crc32. The 512-bit form is faster again from least512 on, which is
-	// what it takes at least.
+	// least is the minimum length of the 256-bit form, which from there on is faster
+	// than hash/crc32. least512 is the minimum length of the 512-bit form, which from
+	// there on is faster than the 256-bit form.
 	least    = 256
 	least512 = 512
 
-	// block is what both take multiples of.
+	// block is the number of octets of which both forms take multiples.
 	block = 64
 
-	// most is how many octets go into the assembly at once: the scheduler cannot
-	// interrupt it, so it must not stay there for long.
+	// most is how many octets the assembly processes at once: the scheduler cannot
+	// interrupt it, so a call must not last long.
 	most = 256 << 10
 )
 
-// form is the best that this processor has. Only tests write it.
+// form is the best form that this processor supports. Only tests write it.
 var form = best()
 
 func best() cpuForm {
@@ -45,13 +45,13 @@ func best() cpuForm {
 	return avx2
 }
 
-// hasVPCLMULQDQ asks the processor for what package cpu tells only of those with
-// AVX-512. It must have AVX2: that implies that there is such a leaf of CPUID, and
-// that the system saves the registers.
+// hasVPCLMULQDQ reports whether the processor has VPCLMULQDQ, which package cpu reports
+// only for processors with AVX-512. The processor must have AVX2: this implies that the
+// CPUID leaf exists, and that the system saves the registers.
 func hasVPCLMULQDQ() bool
 
-// fold takes from the beginning of p what the assembly can take, and returns the
-// CRC32c of that behind crc, and the rest.
+// fold processes as much of the beginning of p as the assembly can take. It returns the
+// CRC32c of those octets behind crc, and the rest of p.
 func fold(crc uint32, p []byte) (uint32, []byte) {
 	if form == stdlib {
 		return crc, p
@@ -70,8 +70,8 @@ func fold(crc uint32, p []byte) (uint32, []byte) {
 	return crc, p
 }
 
-// foldCopy is fold of src, which it copies to dst. They are of one length, and so
-// are the rests.
+// foldCopy is like fold of src, and copies the octets to dst. The slices have the same
+// length, and so have the rests.
 func foldCopy(crc uint32, dst, src []byte) (uint32, []byte, []byte) {
 	if form == stdlib {
 		return crc, dst, src
@@ -88,7 +88,7 @@ func foldCopy(crc uint32, dst, src []byte) (uint32, []byte, []byte) {
 	return crc, dst, src
 }
 
-// short is Update of what is left: hash/crc32 does the same, but spends as much time on
+// short performs Update for the rest. hash/crc32 does the same, but spends as much time on
 // calls as on the octets of a small FPDU.
 func short(crc uint32, p []byte) uint32 {
 	if form == stdlib {
@@ -97,8 +97,8 @@ func short(crc uint32, p []byte) uint32 {
 	return ^updateShort(^crc, p)
 }
 
-// shortCopy is Copy of what is left, octet for octet in one pass: to copy first, and
-// then to load what was just stored in other pieces, stalls the processor.
+// shortCopy performs Copy for the rest, octet by octet in one pass: copying first, and then
+// loading in other pieces what was just stored, stalls the processor.
 func shortCopy(crc uint32, dst, src []byte) uint32 {
 	if form == stdlib {
 		copy(dst, src)
@@ -107,7 +107,7 @@ func shortCopy(crc uint32, dst, src []byte) uint32 {
 	return ^copyShort(^crc, dst, src)
 }
 
-// shortJoin is the CRC32c of head and then src, which it copies to dst.
+// shortJoin returns the CRC32c of head followed by src, and copies src to dst.
 func shortJoin(head, dst, src []byte) uint32 {
 	if form == stdlib {
 		return shortCopy(short(0, head), dst, src)

@@ -14,17 +14,17 @@ package crc32c
 //	A * (x^(8d+64) mod P) + B * (x^8d mod P)
 //
 // which is at most 96 bits long and can be added (xor) to the 16 octets found
-// there. The carry-less product of two bit-reversed quadwords comes out one bit
-// short of the bit-reversed product, which is to say multiplied by x; so the two
-// factors are taken one power lower. A factor has 32 bits, which bit-reversed
-// are the upper half of its quadword.
+// there. The carry-less product of two bit-reversed quadwords is one bit short of
+// the bit-reversed product, that is, multiplied by x. So both factors are taken
+// one power lower. A factor has 32 bits, which, bit-reversed, are the upper half
+// of its quadword.
 type key struct {
 	a uint64 // x^(8d+63) mod P, for the low quadword
 	b uint64 // x^(8d-1) mod P, for the high one
 }
 
-// keys are the distances that the assembly knows. It reads them by their offsets; they are
-// never written.
+// keys holds the keys of the distances that the assembly uses. It reads them by their offsets;
+// they are never written.
 var keys = [...]key{
 	{0x75bda454_00000000, 0xe986c148_00000000}, // 512
 	{0xe9a5d8be_00000000, 0x1426a815_00000000}, // 256

@@ -15,7 +15,7 @@ func raceRead(p []byte) {
 	}
 }
 
-// raceWrite tells it that p is written.
+// raceWrite tells the race detector that p is written.
 func raceWrite(p []byte) {
 	if len(p) > 0 {
 		runtime.RaceWriteRange(unsafe.Pointer(unsafe.SliceData(p)), len(p))

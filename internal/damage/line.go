@@ -15,8 +15,8 @@ import (
 
 // A Line stands between the two ends of a connection over TCP or a pipe. Side 0 is the initiator, side 1 the responder.
 type Line struct {
-	// BeforeCut, if not nil, is called when the last octet has passed, before the connection is ended: in virtual time, any
-	// sleep lasts until the octets were received, which a reset would destroy.
+	// BeforeCut, if not nil, is called when the last octet has passed, before the connection is ended. In virtual time, any
+	// sleep lasts until the octets are received; a reset would otherwise destroy them.
 	BeforeCut func()
 
 	listener net.Listener
@@ -25,8 +25,8 @@ type Line struct {
 	conns  [2]net.Conn
 	left   [2]int  // octets of each end that still pass; -1: all
 	passed [2]int  // since Arm
-	how    string  // what follows them
-	mute   [2]bool // nothing passes that an end sends
+	how    string  // what happens after them
+	mute   [2]bool // nothing that an end sends passes
 	held   chan struct{}
 	isCut  bool
 	closed chan struct{} // when isCut is set
@@ -70,7 +70,7 @@ func closedChannel() chan struct{} {
 	return c
 }
 
-// Addr is where the initiator connects to.
+// Addr returns the address that the initiator connects to.
 func (c *Line) Addr() string { return c.listener.Addr().String() }
 
 // forward passes on what one end sends.
@@ -114,7 +114,7 @@ func (c *Line) wait() {
 	}
 }
 
-// pass tells how many of the octets pass, and what follows: Reset for what ends the connection.
+// pass returns how many of the octets pass, and what happens then: Reset stands for any end of the connection.
 func (c *Line) pass(side int, b []byte) (n int, then string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +162,7 @@ func (c *Line) isMute(side int) bool {
 	return c.mute[side]
 }
 
-// stall waits for a moment, or until the connection is cut.
+// stall waits for the time For, or until the connection is cut.
 func (c *Line) stall() {
 	t := time.NewTimer(For)
 	defer t.Stop()
@@ -172,7 +172,7 @@ func (c *Line) stall() {
 	}
 }
 
-// Arm makes how happen when so many more octets of an end have passed.
+// Arm makes how happen after octets more octets of an end have passed.
 func (c *Line) Arm(side, octets int, how string) {
 	c.mu.Lock()
 	c.left[side], c.how = octets, how
@@ -184,7 +184,7 @@ func (c *Line) Arm(side, octets int, how string) {
 	}
 }
 
-// isFree tells whether the line is not held.
+// isFree reports whether the line is not held.
 func (c *Line) isFree() bool { return closed.Is(c.held) }
 
 // Hold keeps back what both ends send from now on, until Release.
@@ -194,7 +194,7 @@ func (c *Line) Hold() {
 	c.held = make(chan struct{})
 }
 
-// Release lets pass what was held.
+// Release lets held octets pass.
 func (c *Line) Release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,14 +203,14 @@ func (c *Line) Release() {
 	}
 }
 
-// Passed is how many octets of an end have passed since Arm.
+// Passed returns how many octets of an end have passed since Arm.
 func (c *Line) Passed(side int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.passed[side]
 }
 
-// Cut ends the connection now: with a FIN if that was to happen, otherwise with a reset.
+// Cut ends the connection now: with a FIN if Arm asked for one, otherwise with a reset.
 func (c *Line) Cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

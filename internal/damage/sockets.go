@@ -14,7 +14,7 @@ import (
 // A ListenFunc opens a socket, as net.ListenConfig.ListenPacket does.
 type ListenFunc func(ctx context.Context, network, address string) (net.PacketConn, error)
 
-// Sockets are those of the two hosts of a connection.
+// Sockets are the sockets of the two hosts of a connection.
 type Sockets struct {
 	listen ListenFunc
 
@@ -22,11 +22,11 @@ type Sockets struct {
 	left   [2]int // datagrams of each host that still pass; -1: all
 	passed [2]int // since Arm
 	how    string
-	state  [2]string // what happens to all that a host sends now: HalfClose, Address or nothing
+	state  [2]string // what happens to all datagrams that a host sends now: HalfClose, Address or nothing
 	more   []net.PacketConn
 }
 
-// NewSockets makes Sockets that listen opens; nil: the system does.
+// NewSockets returns Sockets that are opened by listen, or by the system if listen is nil.
 func NewSockets(listen ListenFunc) *Sockets {
 	if listen == nil {
 		listen = new(net.ListenConfig).ListenPacket
@@ -34,7 +34,7 @@ func NewSockets(listen ListenFunc) *Sockets {
 	return &Sockets{listen: listen, left: [2]int{-1, -1}}
 }
 
-// Listen is for Config.ListenPacket of a host.
+// Listen returns a function for Config.ListenPacket of a host.
 func (s *Sockets) Listen(side int) ListenFunc {
 	return func(ctx context.Context, network, address string) (net.PacketConn, error) {
 		c, err := s.listen(ctx, network, address)
@@ -45,7 +45,7 @@ func (s *Sockets) Listen(side int) ListenFunc {
 	}
 }
 
-// Arm makes how happen when so many more datagrams of a host have passed.
+// Arm makes how happen after datagrams more datagrams of a host have passed.
 func (s *Sockets) Arm(side, datagrams int, how string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *Sockets) Disarm() {
 	s.left, s.state = [2]int{-1, -1}, [2]string{}
 }
 
-// Passed is how many datagrams of a host have passed since Arm.
+// Passed returns how many datagrams of a host have passed since Arm.
 func (s *Sockets) Passed(side int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *Sockets) Close() {
 	s.more = nil
 }
 
-// happens tells what happens to the next datagram of a host.
+// happens returns what happens to the next datagram of a host.
 func (s *Sockets) happens(side int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *Sockets) happens(side int) string {
 	return s.how
 }
 
-// elsewhere is a socket with another address; nil: there is none.
+// elsewhere returns a socket with another address, nil if there is none.
 func (s *Sockets) elsewhere(address string) net.PacketConn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,14 +115,14 @@ func (s *Sockets) elsewhere(address string) net.PacketConn {
 	return s.more[0]
 }
 
-// A socket is one of a host.
+// A socket is a socket of a host.
 type socket struct {
 	net.PacketConn
 	all  *Sockets
 	side int
 }
 
-// WriteTo sends a datagram, or what becomes of it.
+// WriteTo sends a datagram, or what the damage makes of it.
 func (s *socket) WriteTo(b []byte, to net.Addr) (int, error) {
 	switch s.all.happens(s.side) {
 	case HalfClose, Lose:
@@ -136,7 +136,7 @@ func (s *socket) WriteTo(b []byte, to net.Addr) (int, error) {
 		return s.PacketConn.WriteTo(bad, to)
 	case Stall:
 		late := bytes.Clone(b)
-		time.AfterFunc(For, func() { _, _ = s.PacketConn.WriteTo(late, to) }) // it may be closed
+		time.AfterFunc(For, func() { _, _ = s.PacketConn.WriteTo(late, to) }) // the socket may be closed
 		return len(b), nil
 	case Address:
 		if c := s.all.elsewhere(s.LocalAddr().String()); c != nil {
@@ -146,8 +146,8 @@ func (s *socket) WriteTo(b []byte, to net.Addr) (int, error) {
 	return s.PacketConn.WriteTo(b, to)
 }
 
-// abort is what a host on the path would forge: a packet of SCTP with the ports and the verification tag of another one, and
-// an ABORT chunk without a cause (RFC 9260 section 3.3.7).
+// abort returns a packet that a host on the path could forge: an SCTP packet with the ports and the verification tag of another
+// packet, and an ABORT chunk without a cause (RFC 9260 section 3.3.7).
 func abort(packet []byte) []byte {
 	const header = 12 // the checksum is its last part
 	if len(packet) < header {

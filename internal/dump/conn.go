@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// A conn is one connection: of TCP, or a session of SCTP.
+// A conn is one TCP connection or SCTP session.
 type conn struct {
 	d              *Decoder
-	number         int // 0: none of its records is out
+	number         int // 0: none of its records was emitted
 	client, server netip.AddrPort
 	key            key
 	element        *list.Element
@@ -24,14 +24,14 @@ type conn struct {
 	ulp  ulp
 }
 
-// sortConns makes the order of reports the same each time.
+// sortConns makes the order of reports deterministic.
 func sortConns(all []*conn) {
 	slices.SortFunc(all, func(a, b *conn) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), a.client.Compare(b.client), a.server.Compare(b.server))
 	})
 }
 
-// record appends a record of what the client (0) or the server (1) sends.
+// record appends a record for something that the client (0) or the server (1) sends.
 func (c *conn) record(dir int, k Kind) *Record {
 	if c.number == 0 {
 		c.d.last++
@@ -57,7 +57,7 @@ func (c *conn) fill(r *Record, dir int) *Record {
 	return r
 }
 
-// lose notes that octets are missing, so that what follows is out of sequence.
+// lose records that octets are missing, so that the next messages are out of sequence.
 func (c *conn) lose(dir int) {
 	c.dirs[dir] = sequence{broken: true}
 	c.ulp.lose(dir)

@@ -22,7 +22,7 @@ type binding struct {
 	qn     ddp.QN
 }
 
-// bindings are those of the opcodes. Commit has no number of IANA: draft-talpey-rdma-commit-00 has chosen these.
+// bindings holds the bindings of the opcodes. IANA has not assigned numbers for Commit: draft-talpey-rdma-commit-00 has chosen these.
 var bindings = map[rdmap.Opcode]binding{
 	rdmap.OpWrite:                   {tagged: true},
 	rdmap.OpReadRequest:             {qn: rdmap.QNRequest},
@@ -40,7 +40,7 @@ var bindings = map[rdmap.Opcode]binding{
 	commit.OpResponse:               {name: "Commit Response", qn: rdmap.QNResponse},
 }
 
-// nameOf is an opcode in words.
+// nameOf returns an opcode in words.
 func nameOf(op rdmap.Opcode) string {
 	if b := bindings[op]; b.name != "" {
 		return b.name
@@ -95,7 +95,7 @@ func (r *Record) rdmap(control byte) {
 	}
 }
 
-// bound checks that the opcode is one that such a segment may have.
+// bound checks that such a segment may have the opcode.
 func (r *Record) bound(op rdmap.Opcode, qn ddp.QN) {
 	b, known := bindings[op]
 	switch {
@@ -108,9 +108,9 @@ func (r *Record) bound(op rdmap.Opcode, qn ddp.QN) {
 	}
 }
 
-// A sequence is where the untagged queues of one direction are.
+// A sequence is the position of the untagged queues of one direction.
 type sequence struct {
-	broken bool // octets are missing: the first message of each queue is taken as it is
+	broken bool // octets are missing: the first message of each queue is accepted unchecked
 	queues [4]queue
 }
 
@@ -138,7 +138,7 @@ func (s *sequence) check(r *Record, h *ddp.UntaggedHeader) {
 	}
 }
 
-// message decodes what a message begins with.
+// message decodes the beginning of a message.
 func (c *conn) message(r *Record, dir int, op rdmap.Opcode, h *ddp.UntaggedHeader, b []byte) {
 	if h.MO != 0 {
 		return
@@ -160,7 +160,7 @@ func (c *conn) message(r *Record, dir int, op rdmap.Opcode, h *ddp.UntaggedHeade
 	}
 }
 
-// headers decode the messages that are one header.
+// headers holds the decoders of messages that consist of one header.
 var headers = map[rdmap.Opcode]func(*RDMAP, []byte) error{
 	rdmap.OpReadRequest:        readRequest,
 	rdmap.OpTerminate:          terminate,

@@ -13,19 +13,19 @@ import (
 	"github.com/goiwarp/iwarp/internal/pcap"
 )
 
-// Limits of what a Decoder keeps, whatever a capture says.
+// Limits of what a Decoder keeps, for any capture.
 const (
-	// MaxConnections is how many TCP connections and SCTP sessions are known at a time. Beyond it the one that
-	// has been silent longest is forgotten.
+	// MaxConnections is how many TCP connections and SCTP sessions are known at a time. Beyond this number, the
+	// connection that has been silent longest is forgotten.
 	MaxConnections = 4096
-	// MaxOutOfOrder is how many octets of one direction of a TCP connection may wait for octets before them,
-	// with 256 for each segment. Beyond it the octets before them count as missing.
+	// MaxOutOfOrder is how many octets of one direction of a TCP connection may wait for earlier octets, including
+	// 256 octets for each segment. Beyond this number, the earlier octets count as missing.
 	MaxOutOfOrder = 1 << 20
-	// MaxHeld is how many octets of all connections wait, for octets before them or for the rest of an FPDU.
+	// MaxHeld is how many octets of all connections may wait for earlier octets or for the rest of an FPDU.
 	MaxHeld = 64 << 20
 )
 
-// A Config says what the capture alone does not. The zero value is valid.
+// A Config contains information that the capture lacks. The zero value is valid.
 type Config struct {
 	// Protocols names the protocol above RDMAP by the port of the responder, in addition to those of NVMe
 	// (4420) and NFS (20049): one of Protocols().
@@ -36,20 +36,20 @@ type Config struct {
 type Decoder struct {
 	cfg     Config
 	conns   map[key]*conn
-	order   *list.List // of conns, the one that has been silent longest first
+	order   *list.List // of conns, the longest silent one first
 	last    int        // number of the newest connection
 	held    int        // octets
 	packet  pcap.Packet
 	out     []Record
 	decoded bool
-	links   map[pcap.LinkType]struct{} // of which nothing is known
+	links   map[pcap.LinkType]struct{} // unknown link types
 	foreign error                      // of the first packet with such a link
 }
 
 // key is a connection. The lesser address comes first.
 type key struct {
 	a, b   netip.AddrPort
-	stream int32 // of SCTP, or one of those below
+	stream int32 // an SCTP stream, or one of the values below
 }
 
 const (
@@ -80,7 +80,7 @@ func (d *Decoder) Packet(p pcap.Packet) []Record {
 	return d.out
 }
 
-// unknownLink passes over a packet, and says so of the first one with its link: the others of the capture may have other links.
+// unknownLink skips a packet, and reports the first one with its link type: other packets of the capture may have other link types.
 func (d *Decoder) unknownLink() {
 	p := &d.packet
 	if _, said := d.links[p.Link]; said {
@@ -93,7 +93,7 @@ func (d *Decoder) unknownLink() {
 	d.report(KindError).fail("link type %d, of which nothing is known: its packets are passed over", p.Link)
 }
 
-// The protocols of IP that are looked at.
+// The IP protocols that are decoded.
 const (
 	protoTCP  = 6
 	protoUDP  = 17
@@ -119,7 +119,7 @@ func (d *Decoder) ip(p *pcap.IP) {
 	}
 }
 
-// udp looks for SCTP over UDP (RFC 6951). Any port may carry it: the checksum tells.
+// udp looks for SCTP over UDP (RFC 6951). It may use any port: the checksum identifies it.
 func (d *Decoder) udp(p *pcap.IP) {
 	const udpHeader = 8
 	if len(p.Payload) < udpHeader+sctpHeader {
@@ -133,7 +133,7 @@ func (d *Decoder) udp(p *pcap.IP) {
 	}
 }
 
-// report appends a record of no connection.
+// report appends a record that belongs to no connection.
 func (d *Decoder) report(k Kind) *Record {
 	d.out = append(d.out, Record{Packet: d.packet.Number, Octet: d.packet.Offset, Time: d.packet.Time, Kind: k})
 	return &d.out[len(d.out)-1]
@@ -148,7 +148,7 @@ func (d *Decoder) find(k key) *conn {
 	return c
 }
 
-// add makes a connection, in place of one with the same addresses.
+// add makes a connection, which replaces one with the same addresses.
 func (d *Decoder) add(k key, client, server netip.AddrPort) *conn {
 	if c := d.conns[k]; c != nil {
 		d.forget(c)
@@ -182,7 +182,7 @@ func (d *Decoder) forget(c *conn) {
 	delete(d.conns, c.key)
 }
 
-// End tells that the capture ends: what is incomplete is reported.
+// End must be called at the end of the capture: it reports what is incomplete.
 func (d *Decoder) End() []Record {
 	d.out = d.out[:0]
 	var open []*conn
@@ -201,7 +201,7 @@ func (d *Decoder) End() []Record {
 	return d.out
 }
 
-// keyOf is the key of a connection between two ends.
+// keyOf returns the key of a connection between two ends.
 func keyOf(a, b netip.AddrPort, stream int32) key {
 	if cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Port(), b.Port())) > 0 {
 		a, b = b, a
@@ -209,11 +209,11 @@ func keyOf(a, b netip.AddrPort, stream int32) key {
 	return key{a, b, stream}
 }
 
-// ErrForeign: nothing of iWARP was found in a capture.
+// ErrForeign: no iWARP was found in a capture.
 var ErrForeign = errors.New("no iWARP was found in the capture (without the set-up of a connection only FPDUs with CRCs are)")
 
-// Capture decodes a capture while it is read, and calls emit for the records of each packet that has some. They are
-// valid until emit returns. An error of the capture names the packet and the octet.
+// Capture decodes a capture while it is read, and calls emit with the records of each packet that has any. The records
+// are valid until emit returns. An error of the capture names the packet and the octet.
 func Capture(r io.Reader, cfg Config, emit func([]Record) error) error {
 	pr, err := pcap.NewReader(r)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/crc32c"
 )
 
-// Of FPDUs (RFC 5044 sections 3 and 4).
+// Constants of FPDUs (RFC 5044 sections 3 and 4).
 const (
 	lengthSize     = 2
 	crcSize        = 4
@@ -24,13 +24,13 @@ type fpdu struct {
 	crc, computed uint32
 }
 
-// ulpdu is the segment.
+// ulpdu returns the segment.
 func (f *fpdu) ulpdu() []byte {
 	return f.body[lengthSize : lengthSize+int(binary.BigEndian.Uint16(f.body))]
 }
 
-// cut takes the FPDU apart that b begins with. pos is the position of b in what the sender has sent in Full
-// Operation. n is its length, 0 if it is not complete.
+// cut parses the FPDU at the beginning of b. pos is the position of b in the octets that the sender has sent in
+// Full Operation. n is the length of the FPDU, 0 if it is not complete.
 func cut(b []byte, pos uint64, markers bool) (f fpdu, n int) {
 	if !markers {
 		if len(b) < lengthSize {
@@ -72,7 +72,7 @@ func cut(b []byte, pos uint64, markers bool) (f fpdu, n int) {
 	return f, n + crcSize
 }
 
-// bodySize is the length of an FPDU without CRC and Markers.
+// bodySize returns the length of an FPDU without CRC and Markers.
 func bodySize(b []byte) int { return (lengthSize + int(binary.BigEndian.Uint16(b)) + 3) &^ 3 }
 
 // marker checks the Marker at the offset n of the FPDU whose header is at header, -1 if it is still to come.
@@ -95,14 +95,14 @@ func (f *framing) fpdu() bool {
 		return false
 	}
 	bad := f.crc && x.crc != x.computed
-	if bad && !f.agreed() { // there may be Markers, of which the capture does not tell
+	if bad && !f.agreed() { // there may be Markers, which the capture does not reveal
 		f.lose()
 		f.starts = f.starts[1:]
 		return true
 	}
 	f.emit(&x, pos)
 	f.eat(n)
-	if bad { // then the length is not sure either
+	if bad { // then the length is not certain either
 		f.lose()
 	}
 	return true

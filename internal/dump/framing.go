@@ -9,32 +9,32 @@ import (
 	"github.com/goiwarp/iwarp/mpa"
 )
 
-// The keys of the frames of set-up (RFC 5044 section 7.1.1).
+// The keys of the set-up frames (RFC 5044 section 7.1.1).
 const (
 	requestKey = "MPA ID Req Frame"
 	replyKey   = "MPA ID Rep Frame"
 )
 
-// maxEarly is how many octets may follow a Request before the Reply tells how to read them.
+// maxEarly is how many octets may follow a Request before the Reply determines how to read them.
 const maxEarly = 1 << 16
 
-// A framingState is how far one half of a connection is.
+// A framingState is the state of one half of a connection.
 type framingState uint8
 
 const (
 	stateStart   framingState = iota // a Request or Reply is due
 	stateWait                        // the frame of the other half is due
 	stateFull                        // FPDUs
-	stateLost                        // a boundary of an FPDU is looked for
+	stateLost                        // searching for an FPDU boundary
 	stateOver                        // nothing more is decoded
-	stateForeign                     // it is no iWARP
+	stateForeign                     // the stream is not iWARP
 )
 
-// A framing takes the octets of one half apart.
+// A framing parses the octets of one half.
 type framing struct {
 	h      *half
 	state  framingState
-	midway bool // the capture has not the beginning
+	midway bool // the capture lacks the beginning
 	buf    []byte
 	base   int64 // position of buf in the stream
 
@@ -42,7 +42,7 @@ type framing struct {
 	have      bool // frame
 	initiator bool
 
-	crc, markers bool  // of what this half sends
+	crc, markers bool  // used by this half when it sends
 	full         int64 // position of the first octet of Full Operation
 	starts       []int64
 	skipped      int64 // octets that were not decoded
@@ -53,7 +53,7 @@ func (f *framing) init(h *half, begun bool) { f.h, f.midway = h, !begun }
 
 func (f *framing) peer() *framing { return &f.h.c.tcp[1-f.h.dir].mpa }
 
-// data takes octets in order.
+// data takes the next octets in order.
 func (f *framing) data(b []byte) {
 	if f.state >= stateOver {
 		f.skipped += int64(len(b))
@@ -74,7 +74,7 @@ func (f *framing) data(b []byte) {
 	f.h.account()
 }
 
-// run decodes as much as there is.
+// run decodes as much as possible.
 func (f *framing) run() {
 	for len(f.buf) > 0 && f.advance() {
 	}
@@ -163,7 +163,7 @@ func (f *framing) setup() bool {
 	return true
 }
 
-// enhanced reads the enhanced data, and returns what follows it.
+// enhanced reads the enhanced data, and returns the rest.
 func (r *Record) enhanced(b []byte) []byte {
 	d, err := enhanced.Parse(b)
 	if err != nil {
@@ -189,7 +189,7 @@ func depth(n uint16) *int {
 	return &v
 }
 
-// negotiated goes on to Full Operation when both frames are known (RFC 5044 section 7.1).
+// negotiated enters Full Operation when both frames are known (RFC 5044 section 7.1).
 func (f *framing) negotiated() {
 	p := f.peer()
 	switch {
@@ -201,17 +201,17 @@ func (f *framing) negotiated() {
 		p.begin(f)
 		p.run()
 		p.h.account()
-	case !f.initiator: // the capture has not the Request
+	case !f.initiator: // the capture lacks the Request
 		f.lose()
 	}
 }
 
-// agreed tells whether the frames of both sides are known.
+// agreed reports whether the frames of both sides are known.
 func (f *framing) agreed() bool { return f.have && f.peer().have }
 
-// begin sets what the two frames say of this half.
+// begin sets what the two frames say about this half.
 func (f *framing) begin(p *framing) {
-	if f.state == stateFull { // it was found by its CRC
+	if f.state == stateFull { // an FPDU was found by its CRC
 		return
 	}
 	f.crc, f.markers = f.frame.CRC || p.frame.CRC, p.frame.Markers
@@ -220,12 +220,12 @@ func (f *framing) begin(p *framing) {
 		f.state = stateOver
 	case f.state == stateWait:
 		f.state = stateFull
-	case f.state == stateLost: // octets were missing behind the frame
+	case f.state == stateLost: // octets were missing after the frame
 		f.lose()
 	}
 }
 
-// foreign tells that the stream is no iWARP.
+// foreign records that the stream is not iWARP.
 func (f *framing) foreign() {
 	if f.midway {
 		f.lose()

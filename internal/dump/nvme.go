@@ -13,7 +13,7 @@ var adminCommands = map[capsule.Opcode]string{
 	capsule.OpAsyncEvent: "Asynchronous Event Request", capsule.OpKeepAlive: "Keep Alive",
 }
 
-// ioCommands are those on the others.
+// ioCommands are the names of the commands on the other queues.
 var ioCommands = map[capsule.Opcode]string{
 	capsule.OpFlush: "Flush", capsule.OpWrite: "Write", capsule.OpRead: "Read", 0x04: "Write Uncorrectable", capsule.OpCompare: "Compare",
 	capsule.OpWriteZeroes: "Write Zeroes", capsule.OpDSM: "Dataset Management", 0x0c: "Verify",
@@ -52,13 +52,13 @@ func (u *ulp) nvme(dir int, b []byte) *Block {
 	return block
 }
 
-// command is the name of a command.
+// command returns the name of a command.
 func (u *ulp) command(q *capsule.SQE) string {
 	names := ioCommands
 	switch {
 	case q.Opcode == capsule.OpFabrics:
 		return q.FCType().String()
-	case !u.nvmeAsked: // nothing has told which queue it is
+	case !u.nvmeAsked: // it is unknown which queue this is
 		return fmt.Sprintf("opcode %#02x", uint8(q.Opcode))
 	case u.qid == 0:
 		names = adminCommands
@@ -69,7 +69,7 @@ func (u *ulp) command(q *capsule.SQE) string {
 	return fmt.Sprintf("opcode %#02x", uint8(q.Opcode))
 }
 
-// parameters adds those of the commands that are most common.
+// parameters adds the parameters of the most common commands.
 func (u *ulp) parameters(block *Block, q *capsule.SQE) {
 	switch {
 	case q.Opcode == capsule.OpFabrics:
@@ -85,7 +85,7 @@ func (u *ulp) parameters(block *Block, q *capsule.SQE) {
 	}
 }
 
-// adminParameters are what the lowest octet of CDW10 says.
+// adminParameters names the meaning of the lowest octet of CDW10.
 var adminParameters = map[capsule.Opcode]string{
 	capsule.OpIdentify: "cns", capsule.OpSetFeatures: "feature", capsule.OpGetFeatures: "feature", capsule.OpGetLogPage: "log",
 }

@@ -12,7 +12,7 @@ import (
 // maxShown is how many octets of unknown private data are shown.
 const maxShown = 32
 
-// setup decodes what a frame of set-up tells of the protocol above RDMAP.
+// setup decodes what a set-up frame reveals about the protocol above RDMAP.
 func (c *conn) setup(r *Record, dir int, isRequest bool, b []byte) {
 	u := &c.ulp
 	if isRequest {
@@ -38,7 +38,7 @@ func (c *conn) setup(r *Record, dir int, isRequest bool, b []byte) {
 	r.Private = append(r.Private, u.application(b, dir, isRequest, r.Setup.Reject))
 }
 
-// application decodes the innermost private data, and notes the protocol that they name.
+// application decodes the innermost private data, and records the protocol that they name.
 func (u *ulp) application(b []byte, dir int, isRequest, reject bool) Block {
 	if block, ok := rpcPrivate(b); ok {
 		u.protocol = protocolRPC
@@ -53,7 +53,7 @@ func (u *ulp) application(b []byte, dir int, isRequest, reject bool) Block {
 	return Block{"application", "private data", Fields{{"octets", len(b)}, {"begins", fmt.Sprintf("%x", b[:min(len(b), maxShown)])}}}
 }
 
-// nvmePrivate reads private data that the port, or they themselves, tell to be those of NVMe.
+// nvmePrivate reads private data that are those of NVMe according to the port or their contents.
 func (u *ulp) nvmePrivate(b []byte, isRequest, reject bool) (Block, bool) {
 	if u.protocol != protocolNVMe && (u.protocol != "" || !looksLikeNVMe(b, isRequest, u.nvmeAsked)) {
 		return Block{}, false
@@ -69,7 +69,7 @@ func (u *ulp) nvmePrivate(b []byte, isRequest, reject bool) (Block, bool) {
 	return block, ok
 }
 
-// rsocketPrivate reads private data of rsocket. Those of both sides tell the protocol.
+// rsocketPrivate reads private data of rsocket. The private data of both sides reveal the protocol.
 func (u *ulp) rsocketPrivate(b []byte, dir int) (Block, bool) {
 	if u.protocol != "" && u.protocol != protocolRsocket {
 		return Block{}, false
@@ -84,7 +84,7 @@ func (u *ulp) rsocketPrivate(b []byte, dir int) (Block, bool) {
 	return block, ok
 }
 
-// Of the blocks of package cm. They begin with
+// Constants of the blocks of package cm, which begin with
 //
 //	0 "SCM2" | 4 version | 5 suite | 6 flags | 7 type
 const (
@@ -174,8 +174,8 @@ func rpcPrivate(b []byte) (Block, bool) {
 	}}, true
 }
 
-// looksLikeNVMe tells whether private data can be those of NVMe only: their octets that are reserved are zero, and
-// the sizes fit each other. A Reply alone does not tell.
+// looksLikeNVMe reports whether private data can only be those of NVMe: the reserved octets are zero, and the sizes
+// are consistent. A Reply alone is not conclusive.
 func looksLikeNVMe(b []byte, isRequest, asked bool) bool {
 	if !isRequest {
 		return asked

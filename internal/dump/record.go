@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Kind says what a [Record] is about.
+// A Kind is the kind of a [Record].
 type Kind string
 
 // The kinds.
@@ -14,27 +14,27 @@ const (
 	KindConnection Kind = "connection" // a TCP connection or an SCTP association, before its first other record
 	KindRequest    Kind = "request"    // an MPA Request
 	KindReply      Kind = "reply"      // an MPA Reply
-	KindFPDU       Kind = "fpdu"       // an FPDU of MPA: a DDP segment
+	KindFPDU       Kind = "fpdu"       // an MPA FPDU: a DDP segment
 	KindControl    Kind = "control"    // a session control message of DDP over SCTP
 	KindSegment    Kind = "segment"    // a DDP segment over SCTP
-	KindInit       Kind = "init"       // INIT or INIT ACK of SCTP
+	KindInit       Kind = "init"       // an SCTP INIT or INIT ACK
 	KindEnd        Kind = "end"        // FIN, RST, ABORT or SHUTDOWN
 	KindGap        Kind = "gap"        // octets that the capture lacks, or that are not decoded
-	KindError      Kind = "error"      // what cannot be decoded
+	KindError      Kind = "error"      // something that cannot be decoded
 )
 
-// A Record is a line of the output: one FPDU, or one frame of set-up. Its JSON keys are stable. STags and Tagged
-// Offsets are hexadecimal strings in it, since they may be beyond the integers that JSON is sure to keep.
+// A Record is a line of the output: one FPDU, or one set-up frame. Its JSON keys are stable. In JSON, STags and Tagged
+// Offsets are hexadecimal strings, since they may exceed the integers that JSON is certain to preserve.
 type Record struct {
-	Packet  int       `json:"packet"`               // the one with which it was complete
-	Octet   int64     `json:"octet"`                // where that packet's header is in the capture
-	Time    time.Time `json:"time"`                 // zero, in the year 1: the capture has none for the packet
+	Packet  int       `json:"packet"`               // the packet that completed it
+	Octet   int64     `json:"octet"`                // the offset of that packet's header in the capture
+	Time    time.Time `json:"time"`                 // zero, in the year 1: the capture contains no time for the packet
 	Conn    int       `json:"connection,omitempty"` // the number of its connection
 	Src     string    `json:"src,omitempty"`
 	Dst     string    `json:"dst,omitempty"`
-	Reverse bool      `json:"from_responder,omitempty"` // the sender is not the one that began the connection
+	Reverse bool      `json:"from_responder,omitempty"` // the sender is not the end that began the connection
 	Kind    Kind      `json:"kind"`
-	Text    string    `json:"text,omitempty"` // words of kinds without fields of their own
+	Text    string    `json:"text,omitempty"` // description, for kinds without their own fields
 
 	Setup   *Setup   `json:"setup,omitempty"`
 	SCTP    *SCTP    `json:"sctp,omitempty"`
@@ -60,7 +60,7 @@ type Setup struct {
 	IRD        *int     `json:"ird,omitempty"` // absent: not negotiated
 	ORD        *int     `json:"ord,omitempty"`
 	Private    int      `json:"private_length"` // the octets of the ULP
-	Length     int      `json:"pd_length"`      // the same with the enhanced data
+	Length     int      `json:"pd_length"`      // the same including the enhanced data
 }
 
 // An MPA is the frame around a segment.
@@ -99,13 +99,13 @@ type DDP struct {
 	Length  int     `json:"length"` // of the payload
 }
 
-// An RDMAP is what the segment says of its message.
+// An RDMAP describes the message of a segment.
 type RDMAP struct {
 	Version    int        `json:"version"`
 	Opcode     int        `json:"opcode"`
 	Name       string     `json:"name"`
 	Invalidate Hex32      `json:"invalidate,omitempty"`
-	Fields     Fields     `json:"fields,omitempty"` // of the header that the message begins with
+	Fields     Fields     `json:"fields,omitempty"` // of the header at the beginning of the message
 	Terminate  *Terminate `json:"terminate,omitempty"`
 }
 
@@ -134,7 +134,7 @@ type Field struct {
 	Value any
 }
 
-// Fields are an object of JSON, in this order.
+// Fields are the members of a JSON object, in order.
 type Fields []Field
 
 // MarshalJSON writes the object.

@@ -6,10 +6,10 @@ import (
 	"github.com/goiwarp/iwarp/ddp"
 )
 
-// maxStarts is how many places are kept at which an FPDU may begin.
+// maxStarts is how many positions at which an FPDU may begin are kept.
 const maxStarts = 256
 
-// gap tells that octets are missing.
+// gap reports that octets are missing.
 func (f *framing) gap(n int64) {
 	if f.state == stateForeign || f.state == stateOver {
 		return
@@ -30,7 +30,7 @@ func (f *framing) gap(n int64) {
 	}
 }
 
-// lose looks for the next FPDU. Where neither CRC nor Markers make one certain, decoding ends.
+// lose searches for the next FPDU. If neither a CRC nor Markers can make one certain, decoding ends.
 func (f *framing) lose() {
 	f.h.c.lose(f.h.dir)
 	if f.agreed() && !f.crc && !f.markers {
@@ -44,18 +44,18 @@ func (f *framing) lose() {
 	}
 }
 
-// mayStart notes that an FPDU may begin at a position.
+// mayStart records that an FPDU may begin at a position.
 func (f *framing) mayStart(at int64) {
 	if n := len(f.starts); n < maxStarts && (n == 0 || f.starts[n-1] < at) {
 		f.starts = append(f.starts, at)
 	}
 }
 
-// search looks for an FPDU that is certain: one with a valid CRC at the beginning of a TCP segment, or, with
-// Markers, the one that a Marker points to.
+// search looks for a certain FPDU: one with a valid CRC at the beginning of a TCP segment, or, with Markers, one to
+// which a Marker points.
 func (f *framing) search() bool {
 	if f.have && f.peer().state == stateStart && len(f.buf) <= maxEarly {
-		return false // the other frame may still tell
+		return false // the other frame may still decide
 	}
 	start, ok := f.candidate()
 	if !ok {
@@ -90,7 +90,7 @@ func (f *framing) search() bool {
 	return true
 }
 
-// candidate is the next place where an FPDU may begin, which is not before what is there.
+// candidate returns the next position at which an FPDU may begin and which is not before the present octets.
 func (f *framing) candidate() (at int64, ok bool) {
 	if f.markers {
 		return f.marked()
@@ -106,7 +106,7 @@ func (f *framing) candidate() (at int64, ok bool) {
 	return f.starts[0], true
 }
 
-// marked is the beginning of an FPDU, as the next Marker tells it.
+// marked returns the beginning of an FPDU according to the next Marker.
 func (f *framing) marked() (int64, bool) {
 	pos := f.base - f.full
 	for m := (pos + markerDistance - 1) / markerDistance * markerDistance; ; m += markerDistance {
@@ -124,7 +124,7 @@ func (f *framing) marked() (int64, bool) {
 	}
 }
 
-// reject drops a place at which there is no FPDU.
+// reject drops a position at which there is no FPDU.
 func (f *framing) reject() {
 	if !f.markers {
 		f.starts = f.starts[1:]
@@ -135,7 +135,7 @@ func (f *framing) reject() {
 	f.eat(n)
 }
 
-// plausible tells whether b can be the beginning of an FPDU.
+// plausible reports whether b can be the beginning of an FPDU.
 func (f *framing) plausible(pos uint64) bool {
 	b := f.buf
 	if f.markers && pos%markerDistance == 0 {

@@ -83,8 +83,8 @@ var rmaLayouts = map[byte]rmaLayout{
 	12: {"REKEY_DONE", 56, []rmaField{{"region", 24, 8, handle}, {"epoch", 32, 4, number}}},
 }
 
-// isHello tells whether a Send, which is the first one, is a HELLO of package rma. There is nothing else by which its
-// connections can be known; length, header, limits and what is reserved have to be right.
+// isHello reports whether a Send, which is the first one, is a HELLO of package rma. Nothing else identifies connections
+// of this package. Length, header, limits and reserved fields must be right.
 func isHello(b []byte) bool {
 	const hello, maxOp = 1, 65536
 	be := binary.BigEndian
@@ -95,7 +95,7 @@ func isHello(b []byte) bool {
 	return be.Uint64(b[8:]) == 0 && be.Uint64(b[16:]) == 0 && be.Uint16(b[34:]) == 0 && op >= 512 && op <= maxOp
 }
 
-// rmaMessage reads a message of package rma. What is encrypted in it is not shown.
+// rmaMessage reads a message of package rma. It does not show encrypted parts.
 func rmaMessage(b []byte) *Block {
 	if len(b) < rmaHeader {
 		return &Block{protocolRMA, fmt.Sprintf("a message of %d octets, which is none", len(b)), nil}

@@ -44,8 +44,8 @@ func (x *xdr) segments(n uint32) (octets uint64) {
 	return octets
 }
 
-// rpcMessage reads the header of a message of RPC over RDMA, and what the RPC message behind it begins with
-// (RFC 8166 section 4). whole: b is all of the Send.
+// rpcMessage reads the header of an RPC over RDMA message, and the beginning of the RPC message after it (RFC 8166
+// section 4). whole: b is the whole Send.
 func rpcMessage(b []byte, whole bool) *Block {
 	x := xdr{b: b}
 	xid, version, credits, proc := x.word(), x.word(), x.word(), x.word()
@@ -96,7 +96,7 @@ func (f *Fields) chunks(x *xdr) {
 	}
 }
 
-// rpc reads what an RPC message begins with (RFC 5531 section 9).
+// rpc reads the beginning of an RPC message (RFC 5531 section 9).
 func (f *Fields) rpc(x *xdr) {
 	const call, reply, nfs = 0, 1, 100003
 	x.word() // xid

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// Of SCTP packets (RFC 9260 section 3):
+// Constants of SCTP packets (RFC 9260 section 3):
 //
 //	source port (2) | destination port (2) | verification tag (4) | CRC32c (4)
 //	type (1) | flags (1) | length (2) | value, padded to four octets
@@ -33,16 +33,16 @@ const (
 	parameterAdaptation = 0xc006
 )
 
-// maxTSN is how far behind the newest TSN a chunk may be to be decoded.
+// maxTSN is how far behind the newest TSN a chunk may be and still be decoded.
 const maxTSN = 4096
 
-// A transmission is which chunks one end has sent.
+// A transmission records which chunks one end has sent.
 type transmission struct {
 	top  uint32 // the newest
 	seen [maxTSN / 64]uint64
 }
 
-// again tells whether a chunk was sent before.
+// again reports whether a chunk was sent before.
 func (t *transmission) again(tsn uint32) bool {
 	if int32(tsn-t.top) > 0 {
 		for n := min(tsn-t.top, maxTSN); n > 0; n-- {
@@ -119,7 +119,7 @@ func (d *Decoder) chunk(src, dst netip.AddrPort, b []byte) {
 	}
 }
 
-// side is the direction of what an end sends.
+// side returns the direction in which an end sends.
 func (c *conn) side(src netip.AddrPort) int {
 	if src == c.client {
 		return 0
@@ -127,7 +127,7 @@ func (c *conn) side(src netip.AddrPort) int {
 	return 1
 }
 
-// init reads the parameters of INIT and INIT ACK. Of an association without DDP nothing is said but that.
+// init reads the parameters of INIT and INIT ACK. For an association without DDP it reports only that.
 func (c *conn) init(dir int, b []byte) {
 	c.seen = [2]*transmission{}
 	r := c.record(dir, KindInit)
@@ -229,5 +229,5 @@ func (c *conn) control(r *Record, dir int, b []byte) {
 	c.setup(r, dir, isInitiate(f), private)
 }
 
-// words are those of the chunk.
+// words describes the chunk.
 func (x *SCTP) words() string { return fmt.Sprintf("stream %d SSN %d TSN %d", x.Stream, x.SSN, x.TSN) }

@@ -8,11 +8,11 @@ import (
 	"github.com/goiwarp/iwarp/internal/pcap"
 )
 
-// pieceCost is what each piece counts for besides its octets.
+// pieceCost is what each piece counts in addition to its octets.
 const pieceCost = 256
 
-// lateSegments is how many segments may follow octets that the peer has acknowledged, and that the capture lacks,
-// before they count as missing: packets may be captured in another order than they were sent in.
+// lateSegments is how many segments may follow octets that the peer has acknowledged but the capture lacks, before these
+// octets count as missing: packets may be captured in another order than they were sent.
 const lateSegments = 3
 
 // A half is one direction of a TCP connection.
@@ -22,7 +22,7 @@ type half struct {
 
 	known  bool
 	first  uint32 // sequence number of the first octet
-	next   uint32 // of the octet that is due
+	next   uint32 // of the next expected octet
 	pos    int64  // its position in the stream
 	pieces []piece
 	held   int   // octets that the Decoder counts: pieces and mpa.buf
@@ -33,7 +33,7 @@ type half struct {
 	mpa framing
 }
 
-// A piece is payload that has come before octets in front of it.
+// A piece is payload that was captured before earlier octets.
 type piece struct {
 	pos  int64
 	data []byte
@@ -48,7 +48,7 @@ func (d *Decoder) tcp(s *pcap.Segment) {
 			return // the end of a connection, or a mere acknowledgement
 		}
 		client, server := s.Src, s.Dst
-		if s.Flags&synAck == synAck { // the capture has not the SYN
+		if s.Flags&synAck == synAck { // the capture lacks the SYN
 			client, server = s.Dst, s.Src
 		}
 		if c != nil && !c.ended {
@@ -71,7 +71,7 @@ func (d *Decoder) tcp(s *pcap.Segment) {
 	c.segment(dir, s)
 }
 
-// isSYN tells whether the SYN is the one that began the connection, sent again.
+// isSYN reports whether s is a retransmission of the SYN that began the connection.
 func (c *conn) isSYN(s *pcap.Segment) bool {
 	return !c.ended && s.Src == c.client && (!c.tcp[0].known || c.tcp[0].first == s.Seq+1)
 }
@@ -99,7 +99,7 @@ func (c *conn) segment(dir int, s *pcap.Segment) {
 	}
 }
 
-// close reports the FIN when all octets before it are decoded, or given up.
+// close reports the FIN when all octets before it are decoded or given up.
 func (h *half) close() {
 	if h.fin < 0 || h.pos < h.fin || h.closed {
 		return
@@ -111,7 +111,7 @@ func (h *half) close() {
 	}
 }
 
-// end appends the record of the end; of a connection of which nothing was said nothing is said now, nor of one that is no
+// end appends the record of the end, except for a connection without any record so far, and for one that is not
 // iWARP.
 func (c *conn) end(dir int) *Record {
 	f, peer := &c.tcp[dir].mpa, &c.tcp[1-dir].mpa
@@ -141,7 +141,7 @@ func (h *half) release() {
 	h.account()
 }
 
-// account tells the Decoder how much is held.
+// account updates the Decoder's count of held octets.
 func (h *half) account() {
 	held := len(h.mpa.buf)
 	for _, p := range h.pieces {
@@ -182,19 +182,19 @@ func (h *half) take(s *pcap.Segment) {
 		h.deliver(s.Payload[h.pos-pos:])
 		h.drain()
 	}
-	if end > cut && end > h.pos { // no octet is at the end; what is before it counts as missing
+	if end > cut && end > h.pos { // no octet is at the end; the octets before it count as missing
 		h.hold(end, nil)
 	}
 }
 
-// deliver hands octets on that are in order.
+// deliver passes on octets that are in order.
 func (h *half) deliver(b []byte) {
 	h.pos += int64(len(b))
 	h.next += uint32(len(b))
 	h.mpa.data(b)
 }
 
-// hold keeps octets until those before them come.
+// hold keeps octets until the earlier ones arrive.
 func (h *half) hold(pos int64, b []byte) {
 	cost := len(b) + pieceCost
 	i, _ := slices.BinarySearchFunc(h.pieces, pos, func(p piece, pos int64) int { return cmp.Compare(p.pos, pos) })
@@ -207,14 +207,14 @@ func (h *half) hold(pos int64, b []byte) {
 	h.missing()
 }
 
-// missing gives octets up that the peer has, and the capture has not.
+// missing gives up octets that the peer has but the capture lacks.
 func (h *half) missing() {
 	for len(h.pieces) >= lateSegments && h.acked >= h.pieces[0].pos {
 		h.giveUp()
 	}
 }
 
-// giveUp goes on behind the octets that are missing.
+// giveUp continues after the missing octets.
 func (h *half) giveUp() {
 	n := h.pieces[0].pos - h.pos
 	h.pos += n

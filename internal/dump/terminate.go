@@ -33,7 +33,7 @@ func terminate(m *RDMAP, b []byte) error {
 	return nil
 }
 
-// sectionOf is where a code is defined.
+// sectionOf returns the section that defines a code.
 func sectionOf(c transport.Code) string {
 	switch {
 	case c.Layer() == transport.LayerRDMAP:
@@ -48,7 +48,7 @@ func sectionOf(c transport.Code) string {
 	return "RFC 6580 section 3"
 }
 
-// headerWords is the header of a segment, which has the length of its model, in words.
+// headerWords describes the header of a segment, which has the length of its model.
 func headerWords(b []byte) string {
 	op := nameOf(rdmap.Opcode(b[1] & 0xf))
 	if h, err := ddp.ParseTagged(b); err == nil && ddp.IsTagged(b) {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// A Printer makes lines of records.
+// A Printer formats records as lines.
 type Printer struct{ start time.Time }
 
-// Line is a record as a line, without its end: the packet, seconds since the first record with a time (- for one without), the
-// connection, > for what its initiator sends and < for the other direction, and what it is. Errors come last, each behind a !.
+// Line formats a record as a line without line end: the packet, the seconds since the first record with a time (- for one without),
+// the connection, > if the initiator sends and < for the other direction, and a description. Errors come last, each after a !.
 func (p *Printer) Line(r *Record) string {
 	if p.start.IsZero() {
 		p.start = r.Time
@@ -41,7 +41,7 @@ func (p *Printer) Line(r *Record) string {
 	return b.String()
 }
 
-// words is what the record is about.
+// words describes the record.
 func (r *Record) words() []string {
 	var w []string
 	switch r.Kind {

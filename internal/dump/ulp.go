@@ -16,13 +16,13 @@ const (
 	protocolRMA     = "rma"
 )
 
-// Protocols are the names that Config.Protocols may have.
+// Protocols returns the names that Config.Protocols may contain.
 func Protocols() []string { return []string{protocolNVMe, protocolRMA, protocolRPC, protocolRsocket} }
 
-// ports are those that the protocols have from IANA.
+// ports maps the ports that IANA has assigned to protocols.
 var ports = map[uint16]string{4420: protocolNVMe, 20049: protocolRPC}
 
-// An ulp is what is known of the protocol above RDMAP of a connection.
+// A ulp is what is known about the protocol above RDMAP of a connection.
 type ulp struct {
 	protocol  string // "": not known
 	initiator int    // the direction of the initiator
@@ -41,7 +41,7 @@ func (u *ulp) named(cfg Config, port uint16) {
 	}
 }
 
-// lose notes that octets of a direction are missing.
+// lose records that octets of a direction are missing.
 func (u *ulp) lose(dir int) {
 	u.begun[dir] = true
 	if dir == u.initiator {
@@ -49,11 +49,11 @@ func (u *ulp) lose(dir int) {
 	}
 }
 
-// send decodes a Send, of which b is what its first segment has. nil: nothing is known of it.
+// send decodes a Send; b is the payload of its first segment. It returns nil if nothing is known about it.
 func (u *ulp) send(dir int, h *ddp.UntaggedHeader, b []byte) *Block {
 	first := !u.begun[dir]
 	if u.fin && dir == u.initiator && first {
-		u.fin = false // the next one is the first of the application
+		u.fin = false // the next Send is the first of the application
 		if block, _, ok := cmBlock(b); ok {
 			return &block
 		}
@@ -75,7 +75,7 @@ func (u *ulp) send(dir int, h *ddp.UntaggedHeader, b []byte) *Block {
 	return nil
 }
 
-// rsocketOps are the kinds of rsocket's messages, in bits 31 to 29.
+// rsocketOps names the kinds of rsocket messages, in bits 31 to 29.
 var rsocketOps = [8]string{0: "DATA", 4: "SGL", 6: "IOMAP_SGL", 7: "CTRL"}
 
 // rsocketControls are the numbers of a CTRL.
@@ -102,5 +102,5 @@ func (u *ulp) rsocket(dir int, b []byte) *Block {
 	return &Block{protocolRsocket, name, Fields{{"credits", n}}}
 }
 
-// IsProtocol tells whether a name is one of Protocols.
+// IsProtocol reports whether a name is one of Protocols.
 func IsProtocol(name string) bool { return slices.Contains(Protocols(), name) }

@@ -9,13 +9,13 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// OnReceive is the regions of a PD that are flushed before a receive completes. The zero value
-// has none.
+// OnReceive holds the regions of a PD that are flushed before a receive completes. The zero value
+// holds none.
 type OnReceive struct {
 	count atomic.Int64
 	mu    lockorder.Mutex[lockorder.Leaf]
-	// The regions of each stream, those of all streams at 0. What a slice has is never changed in place: a Flush may be
-	// looking at it.
+	// The regions by stream; regions for all streams are at 0. A slice is never changed in place: a Flush may be
+	// reading it.
 	regions map[uint64][]*stag.Region
 }
 
@@ -31,7 +31,7 @@ func (l *OnReceive) Add(r *stag.Region) {
 	l.count.Add(1)
 }
 
-// Remove takes r back.
+// Remove removes r.
 func (l *OnReceive) Remove(r *stag.Region) {
 	if l.count.Load() == 0 {
 		return
@@ -52,15 +52,15 @@ func (l *OnReceive) Remove(r *stag.Region) {
 	l.count.Add(-1)
 }
 
-// of returns the regions of all streams, and those of one stream.
+// of returns the regions for all streams, and the regions for one stream.
 func (l *OnReceive) of(stream uint64) [2][]*stag.Region {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return [...][]*stag.Region{l.regions[0], l.regions[stream]}
 }
 
-// Flush makes durable what the peer of a stream may have written. A region that is INVALID is no
-// exception: the message that is to complete may have invalidated it, after Writes to it.
+// Flush makes durable what the peer of a stream may have written. It includes INVALID regions: the
+// message that is to complete may have invalidated a region after Writes to it.
 func (l *OnReceive) Flush(stream uint64) error {
 	if l.count.Load() == 0 {
 		return nil
@@ -75,9 +75,9 @@ func (l *OnReceive) Flush(stream uint64) error {
 	return nil
 }
 
-// flush flushes a region, unless it is closed: the Flusher may be gone then. One whose Close only waits, and may fail, is not.
+// flush flushes a region, unless it is closed: its Flusher may be gone then. While its Close waits, and may fail, it is not closed.
 func flush(r *stag.Region) error {
-	r.Hold() // before looking: Close waits from now on, or has been seen
+	r.Hold() // before the check: Close waits from now on, or the check sees it
 	defer r.Release()
 	if r.Closing() {
 		if !r.PinClosing() {

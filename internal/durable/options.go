@@ -1,4 +1,4 @@
-// Package durable has what the regions of a PD do to be durable.
+// Package durable makes the regions of a PD durable.
 package durable
 
 import (
@@ -18,8 +18,8 @@ type Options struct {
 	Integrity    func(off, n int64) error // nil: there is nothing to check
 }
 
-// Apply puts what makes a region durable into o. buf is the Buffer of the region, nil for memory. It
-// fails if the Flusher is another Buffer, or of a type for which == panics.
+// Apply sets the options in o that make a region durable. buf is the Buffer of the region, nil for
+// memory. It fails if the Flusher is another Buffer, or of a type for which == panics.
 func (opts Options) Apply(o *stag.Options, buf stag.Buffer) error {
 	if own, ok := opts.By.(stag.Buffer); ok && !equal.Values(own, buf) {
 		return fmt.Errorf("iwarp: register: MROptions.Durable is a Buffer, but not that of the region: pass the same %T, of a type that can be compared, to RegisterBuffer", own)
@@ -47,13 +47,13 @@ func (opts Options) Apply(o *stag.Options, buf stag.Buffer) error {
 	return nil
 }
 
-// writeThrough flushes what was written. If that fails the next Commit will tell: f, a backing
-// or a [commit.Latch], remembers what it has lost, and what it has not lost is flushed again.
+// writeThrough flushes what was written. If that fails, the next Commit reports it: f, a backing
+// or a [commit.Latch], remembers what it has lost, and flushes the rest again.
 func writeThrough(f stag.Flusher) func(off, n int64) {
 	return func(off, n int64) { _ = f.Flush(context.Background(), off, n) }
 }
 
-// A checked flusher flushes what has passed a check.
+// A checked flusher flushes only octets that have passed a check.
 type checked struct {
 	stag.Flusher
 	check func(off, n int64) error
@@ -66,7 +66,7 @@ func (c checked) Flush(ctx context.Context, off, n int64) error {
 	return c.Flusher.Flush(ctx, off, n)
 }
 
-// passes calls the user's check. Octets of which it panics do not pass.
+// passes calls the user's check. If the check panics, the octets do not pass.
 func (c checked) passes(off, n int64) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// LogPanic logs an error that is a panic of what the application has registered, with its stack, and no other error.
+// LogPanic logs err, with its stack, if it is a panic of a function that the application has registered. It logs no other error.
 func LogPanic(log *slog.Logger, err error) {
 	if p := new(stag.PanicError); errors.As(err, &p) {
 		log.Error("a Buffer or Flusher panicked", logkey.Method, p.Method, logkey.Value, fmt.Sprintf("%+v", p.Value), logkey.Stack, string(p.Stack))

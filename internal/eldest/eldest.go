@@ -1,5 +1,5 @@
-// Package eldest keeps what has been begun and is not finished in the order of its
-// beginning, so that the oldest can be given up where there is too much of it.
+// Package eldest keeps unfinished operations in the order in which they began, so
+// that the oldest can be given up if there are too many.
 package eldest
 
 import (
@@ -8,15 +8,15 @@ import (
 	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
-// A List is what is under way. The zero value is empty. It is safe for concurrent use.
+// A List holds unfinished operations. The zero value is empty. It is safe for concurrent use.
 type List struct {
 	mu    lockorder.Mutex[lockorder.Leaf]
-	items list.List // of func(): how each is given up; the oldest first
+	items list.List // of func() that gives up an operation; the oldest first
 }
 
-// Add enters what has just begun. giveUp is called at most once. It must not block, and must not
-// use the List, which is locked: when done, which takes it out, has returned, it either was given
-// up, or will not be. done may be called again.
+// Add adds an operation that has just begun. giveUp is called at most once, with the List locked:
+// it must not block, and must not use the List. done removes the operation. Once done has returned,
+// the operation either was given up or will not be. done may be called again.
 func (l *List) Add(giveUp func()) (done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -24,11 +24,11 @@ func (l *List) Add(giveUp func()) (done func()) {
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.items.Remove(e) // does nothing if it has been removed
+		l.items.Remove(e) // does nothing if e was removed
 	}
 }
 
-// GiveUp gives up the oldest. It reports false if there is none.
+// GiveUp gives up the oldest operation. It reports false if there is none.
 func (l *List) GiveUp() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,7 +40,7 @@ func (l *List) GiveUp() bool {
 	return true
 }
 
-// Len is how many are under way.
+// Len returns the number of unfinished operations.
 func (l *List) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package endwait waits for the ends of things. What is to end at once can still be held up by
-// code of the program that the library calls: a method of a Buffer, a Flusher or a net.Conn, or the
-// Writer of a Trace. Then the waiting ends all the same, with an error, and what was to end does so
-// when that code returns.
+// Package endwait waits for operations to end. Code of the application that the library calls can
+// delay an operation that should end at once: a method of a Buffer, a Flusher or a net.Conn, or the
+// Writer of a Trace. The wait then still ends, with an error, and the operation ends when that code
+// returns.
 package endwait
 
 import (
@@ -20,8 +20,8 @@ var (
 	ErrHeldUp   = fmt.Errorf("a Buffer, a Flusher or another function that this program has given to the library has not returned: %w", os.ErrDeadlineExceeded)
 )
 
-// OutsideBuffer is nil, unless the caller is inside a method of a Buffer or a Flusher, which would
-// wait for itself: then it is an error that says what happens when the method returns.
+// OutsideBuffer returns an error if the caller is inside a method of a Buffer or a Flusher, which
+// would wait for itself. The error says what happens when the method returns.
 func OutsideBuffer(happens string) error {
 	if stag.InBuffer() {
 		return fmt.Errorf("iwarp: %s when the method returns: %w", happens, ErrInBuffer)
@@ -29,7 +29,7 @@ func OutsideBuffer(happens string) error {
 	return nil
 }
 
-// Ended waits until what, whose end has begun, has ended, but no longer than d.
+// Ended waits until the operation named what, whose end has begun, has ended, but no longer than d.
 func Ended(what string, ended <-chan struct{}, d time.Duration) error {
 	if err := OutsideBuffer(what + " ends"); err != nil {
 		return err
@@ -44,7 +44,7 @@ func Ended(what string, ended <-chan struct{}, d time.Duration) error {
 	}
 }
 
-// noWaiting is a context that has ended.
+// noWaiting is a context that has already ended.
 var noWaiting = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -52,8 +52,8 @@ var noWaiting = func() context.Context {
 }()
 
 // Revoked calls revoke, which ends accesses and waits under its context until none is in
-// flight: first without waiting, and then, unless the caller is inside a Buffer's method,
-// under ctx. If ctx ends first the error matches that of ctx, and its cause.
+// flight. The first call does not wait. A second call, unless the caller is inside a Buffer's
+// method, waits under ctx. If ctx ends first, the error matches ctx.Err() and the cause of ctx.
 func Revoked(ctx context.Context, revoke func(context.Context) error) error {
 	err := revoke(noWaiting)
 	switch {

@@ -6,21 +6,21 @@ import (
 	"fmt"
 )
 
-// A Cut is the cause of the end of a queue pair that was not done when Ctx ended.
+// A Cut is the cause with which a queue pair is aborted that was not done when Ctx ended.
 type Cut struct{ Ctx context.Context }
 
 func (e *Cut) Error() string { return "iwarp: aborted by shutdown: " + e.Ctx.Err().Error() }
 
-// Unwrap is the error of Ctx.
+// Unwrap returns the error of Ctx.
 func (e *Cut) Unwrap() error { return e.Ctx.Err() }
 
-// An Outcome is how one thing has ended: aborted, or with an error of its own, or well.
+// An Outcome is how one queue pair has ended: aborted, with an error of its own, or well.
 type Outcome struct {
 	Aborted bool
 	Err     error
 }
 
-// OutcomeOf is that of an end with err, where cut would have been the cause of an abort.
+// OutcomeOf returns the Outcome of an end with err, where an abort would have had the cause cut.
 func OutcomeOf(err error, cut *Cut) Outcome {
 	if errors.Is(err, cut) {
 		return Outcome{Aborted: true}
@@ -28,7 +28,7 @@ func OutcomeOf(err error, cut *Cut) Outcome {
 	return Outcome{Err: err}
 }
 
-// Summary counts the queue pairs that have not ended well, and says why the first has not.
+// Summary counts the queue pairs that have not ended well, and says why the first one has not.
 func Summary(ctx context.Context, all []Outcome) error {
 	aborted, failed := 0, 0
 	var first error

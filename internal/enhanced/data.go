@@ -10,14 +10,14 @@ import (
 // Size is the length of the enhanced data in octets.
 const Size = 4
 
-// Unset is the all-ones depth: its sender does not negotiate this depth but
-// leaves it to the ULP (RFC 6581 section 9.1).
+// Unset is the all-ones depth: its sender does not negotiate this depth, and leaves
+// it to the ULP (RFC 6581 section 9.1).
 const Unset = 0x3fff
 
-// MaxDepth is the largest depth that can be said, Unset being no depth.
+// MaxDepth is the largest depth that can be sent; Unset is no depth.
 const MaxDepth = Unset - 1
 
-// Told is a depth of the peer's for the ULP: -1 if the peer left it open.
+// Told returns a depth of the peer for the ULP: -1 if the peer left it open.
 func Told(depth uint16) int {
 	if depth == Unset {
 		return -1
@@ -67,8 +67,8 @@ func flagIf(r transport.RTR, flag uint16) uint16 {
 	return flag
 }
 
-// Parse reads the enhanced data at the beginning of b. Without the A flag the
-// other flags mean nothing and are dropped.
+// Parse reads the enhanced data at the beginning of b. Without the A flag, the other
+// flags have no meaning and are dropped.
 func Parse(b []byte) (Data, error) {
 	if len(b) < Size {
 		return Data{}, fmt.Errorf("enhanced data of %d octets, want %d", len(b), Size)

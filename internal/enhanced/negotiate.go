@@ -10,19 +10,19 @@ import (
 type Limits struct {
 	IRD, ORD int           // depths; below 0 counts as 0, above MaxDepth as MaxDepth
 	RTR      transport.RTR // kinds that can be sent (initiator) or taken (responder)
-	Untold   bool          // an initiator leaves the depths to the ULPs: it says Unset
-	Strict   bool          // an initiator believes a reply whose depths are both 0
+	Untold   bool          // an initiator leaves the depths to the ULPs: it sends Unset
+	Strict   bool          // an initiator accepts a reply whose depths are both 0
 }
 
-// Agreed is what one endpoint has to keep to.
+// Agreed is the result of the negotiation, by which one endpoint must abide.
 type Agreed struct {
 	IRD, ORD int
 	RTR      transport.RTR // the one kind to be sent or expected; none in the client-server model
 }
 
-// Request is what an initiator says: its limits, and every kind of RTR that it
-// can send. A Read needs an ORD, so without one it is not offered. With no kind
-// of RTR the client-server model is asked for.
+// Request returns the data that an initiator sends: its limits, and every kind of RTR
+// that it can send. A Read needs an ORD, so with an ORD of 0 it is not offered. With no
+// kind of RTR, the data request the client-server model.
 func Request(ours Limits) Data {
 	d := Data{RTR: ours.RTR, IRD: depth(ours.IRD), ORD: depth(ours.ORD)}
 	if d.ORD == 0 {
@@ -35,13 +35,13 @@ func Request(ours Limits) Data {
 	return d
 }
 
-// Respond is what a responder with these limits, which must name at least one
-// kind of RTR, answers to a request that it accepts, and what it then keeps to.
+// Respond returns the answer of a responder that accepts a request, and what the
+// responder must then abide by. Its limits must name at least one kind of RTR.
 //
-// The answer tells the real IRD even where the request's ORD is greater: the
-// initiator lowers its ORD, or gives up. It names one kind of RTR, so that both
-// ends know which will come: the best of those offered, or the best of our own
-// if none of them is (RFC 6581 section 9.2). A Read as RTR makes the IRD at
+// The answer contains the real IRD even if the request's ORD is greater: the initiator
+// lowers its ORD, or gives up. It names one kind of RTR, so that both ends know which to
+// expect: the best of the offered kinds that the responder takes, or the best of its own
+// if it takes none of those (RFC 6581 section 9.2). A Read as RTR makes the IRD at
 // least 1.
 func Respond(req Data, ours Limits) (Data, Agreed) {
 	reply := Data{PeerToPeer: req.PeerToPeer, IRD: depth(ours.IRD), ORD: depth(ours.ORD)}
@@ -64,8 +64,8 @@ func Respond(req Data, ours Limits) (Data, Agreed) {
 	return reply, agreed
 }
 
-// Refuse is what goes with a rejection: the depths that the responder would have
-// needed. Those of need that are below 0 are as the request had them.
+// Refuse returns the data of a rejection: the depths that the responder would have
+// needed. A depth of need below 0 is replaced by that of the request.
 func Refuse(req Data, need Limits) Data {
 	reply := Data{PeerToPeer: req.PeerToPeer, IRD: req.ORD, ORD: req.IRD}
 	if need.IRD >= 0 {
@@ -80,15 +80,15 @@ func Refuse(req Data, need Limits) Data {
 	return reply
 }
 
-// Conclude is what an initiator with these limits keeps to after the reply of a
-// responder that accepted. The Fault, if any, is what it has to send in a
-// Terminate message in place of the RTR before it ends the connection:
-// 2/0/06 if the responder means to have more Reads outstanding than our IRD
-// takes, 2/0/07 if it takes none of the RTRs that we can send.
+// Conclude returns what an initiator with these limits must abide by after the reply of
+// a responder that accepted. The Fault, if any, must be sent in a Terminate message
+// instead of the RTR before the connection ends: 2/0/06 if the responder may have more
+// Reads outstanding than our IRD allows, 2/0/07 if it takes none of the RTRs that we can
+// send.
 //
-// A reply with both depths 0 to a request for Reads is no answer but what Linux
-// siw says when its ULP named no depths; our own ORD then stands. Strict limits take it
-// at its word.
+// If a request for Reads is answered with both depths 0, this is not a real answer: Linux
+// siw sends it if its ULP named no depths. Our own ORD then stays. With Strict limits the
+// zeros are taken literally.
 func Conclude(ours Limits, reply Data) (Agreed, *transport.Fault) {
 	ird := depth(ours.IRD)
 	agreed := Agreed{IRD: int(ird), ORD: int(depth(ours.ORD))}

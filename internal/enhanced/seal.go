@@ -9,7 +9,7 @@ type Seal struct {
 	Wrap     func(start, app []byte) ([]byte, error) // see [transport.Sealer]; nil: the zero value
 }
 
-// Sealing returns the seal of a message that asks for a connection, or accepts one. s may be nil.
+// Sealing returns the seal of a message that requests or accepts a connection. s may be nil.
 func Sealing(s transport.Sealer) Seal {
 	if s == nil {
 		return Seal{}

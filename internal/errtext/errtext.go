@@ -1,5 +1,5 @@
-// Package errtext shapes the texts of errors. They name the library once, and say in plain
-// words what has happened and what may be done about it; the chain behind them is complete.
+// Package errtext shapes the texts of errors. A text names the library once, and says in plain
+// words what has happened and what to do about it. The error chain stays complete.
 package errtext
 
 import (
@@ -9,11 +9,10 @@ import (
 	"unicode"
 )
 
-// prefixes are the names that stand in front of the texts of the packages' own errors.
+// prefixes are the package names with which the texts of the packages' own errors begin.
 var prefixes = [...]string{"iwarp: ", "stag: ", "commit: ", "mpa: ", "sctp: ", "transport: "}
 
-// Plain is the text of err without the name of a package in front, as it stands behind a
-// colon of ours.
+// Plain returns the text of err without the name of a package in front, for use after a colon.
 func Plain(err error) string {
 	s := err.Error()
 	for _, prefix := range prefixes {
@@ -22,8 +21,8 @@ func Plain(err error) string {
 	return s
 }
 
-// Clause is err for the text of another error, after a colon, where it stands without the name
-// of its package. The chain stays.
+// Clause returns an error that wraps err and whose text lacks the name of the package, for use
+// after a colon in the text of another error.
 func Clause(err error) error { return clause{err} }
 
 type clause struct{ error }
@@ -31,10 +30,10 @@ type clause struct{ error }
 func (c clause) Error() string { return Plain(c.error) }
 func (c clause) Unwrap() error { return c.error }
 
-// Reword gives err a text of its own. The chain stays.
+// Reword returns an error that wraps err and has the given text.
 func Reword(err error, text string) error { return &reworded{text, err} }
 
-// A reworded error has a text of its own in place of that of the chain.
+// A reworded error has its own text instead of the text of the chain.
 type reworded struct {
 	text string
 	err  error
@@ -43,7 +42,7 @@ type reworded struct {
 func (e *reworded) Error() string { return e.text }
 func (e *reworded) Unwrap() error { return e.err }
 
-// An Aborted is what is left of a connection that was aborted. It matches Cause, which may be nil, and net.ErrClosed.
+// An Aborted is the error of a connection that was aborted. It matches Cause, which may be nil, and net.ErrClosed.
 type Aborted struct {
 	What  string
 	Cause error
@@ -72,7 +71,7 @@ func Depth(n int) string {
 	return strconv.Itoa(n)
 }
 
-// OneLine is the text without line breaks, and without what a terminal would obey: a part of it may be the peer's.
+// OneLine returns the text without line breaks and terminal control characters: a part of it may come from the peer.
 func OneLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	return strings.Map(func(r rune) rune {

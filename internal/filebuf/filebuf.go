@@ -12,11 +12,11 @@ import (
 type Buffer struct {
 	file    *os.File
 	size    int64
-	outside error // is matched by the error of a write behind Size
+	outside error // matched by the error of a write beyond Size
 }
 
-// New takes the first size octets of f, or all that there are now if size is 0. It refuses what
-// cannot be read and written at a place.
+// New returns a Buffer of the first size octets of f, or of its current length if size is 0. It
+// refuses a file that does not support reads and writes at an offset.
 func New(f *os.File, size int64, outside error) (*Buffer, error) {
 	if f == nil {
 		return nil, errors.New("the file is nil")
@@ -50,11 +50,11 @@ func New(f *os.File, size int64, outside error) (*Buffer, error) {
 	return &Buffer{file: f, size: size, outside: outside}, nil
 }
 
-// Size is the size that the file had, or was given, when the Buffer was made.
+// Size returns the size that the file had, or was given, when the Buffer was made.
 func (b *Buffer) Size() int64 { return b.size }
 
-// ReadAt reads octets of the file. Where it has become shorter the error is
-// io.ErrUnexpectedEOF; behind Size it is io.EOF.
+// ReadAt reads octets of the file. If the file has become shorter, the error is
+// io.ErrUnexpectedEOF; beyond Size it is io.EOF.
 func (b *Buffer) ReadAt(p []byte, off int64) (n int, err error) {
 	want := p
 	if left := b.size - off; int64(len(p)) > left {
@@ -70,7 +70,7 @@ func (b *Buffer) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// WriteAt writes octets of the file. Behind Size nothing is written.
+// WriteAt writes octets of the file. It writes nothing beyond Size.
 func (b *Buffer) WriteAt(p []byte, off int64) (n int, err error) {
 	if off < 0 || int64(len(p)) > b.size-off {
 		return 0, fmt.Errorf("%w: writing %d octets at %d of %d", b.outside, len(p), off, b.size)

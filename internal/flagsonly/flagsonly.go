@@ -1,4 +1,4 @@
-// Package flagsonly is the command line of programs that take flags and no arguments.
+// Package flagsonly parses the command line of programs that take flags and no arguments.
 package flagsonly
 
 import (
@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Parse parses the flags of the program, and ends it with status 2 if there is an argument: flags behind one would not be
-// looked at.
+// Parse parses the flags of the program, and ends it with status 2 if there is an argument: flags after an argument would
+// be ignored.
 func Parse(program string) {
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -17,8 +17,8 @@ func Parse(program string) {
 	}
 }
 
-// Main parses the flags as Parse does, and runs the program. It ends it with status 2 if check says that the flags are wrong, and
-// with 1 if run fails.
+// Main parses the flags like Parse, and runs the program. It ends the program with status 2 if check finds the flags wrong, and
+// with status 1 if run fails.
 func Main(program string, check, run func() error) {
 	Parse(program)
 	if err := check(); err != nil {

@@ -1,9 +1,9 @@
-// Package freelist lends out objects that are used over and over.
+// Package freelist lends out objects that are used repeatedly.
 //
-// A sync.Pool by itself forgets what it holds at every collection, and then allocates
-// anew, for each processor on which something is given back: the object, and what the pool
-// needs to keep it. Where an operation borrows and gives back a few objects, those that are
-// always the same stay here.
+// A sync.Pool alone drops its objects at every collection. Then, for each processor on which
+// an object is given back, it allocates both the object and the memory that the pool needs to
+// keep it. A List keeps a few objects permanently, for operations that borrow a few and give
+// them back.
 package freelist
 
 import (
@@ -12,21 +12,21 @@ import (
 	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
-// A List is the idle objects of one kind. It is safe for concurrent use. Its fields are
-// set before.
+// A List holds the idle objects of one kind. It is safe for concurrent use. Its fields must be
+// set before it is used.
 type List[T any] struct {
-	// Retain is how many idle objects stay for good. There may be more, as long as the
-	// garbage collector lets them.
+	// Retain is how many idle objects stay permanently. There may be more, until the garbage
+	// collector frees them.
 	Retain int
-	// New makes one where none is idle. nil: Get returns nil.
+	// New makes an object if none is idle. nil: Get returns nil.
 	New func() *T
 
 	mu   lockorder.Mutex[lockorder.Leaf]
-	idle []*T // the last one was used last, and is in a cache
+	idle []*T // the last one was used most recently, and is in a cache
 	more sync.Pool
 }
 
-// Get takes an object. What it holds is what its last user left.
+// Get takes an object. The object holds what its last user left.
 func (l *List[T]) Get() *T {
 	if x := l.pop(); x != nil {
 		return x
@@ -47,8 +47,8 @@ func (l *List[T]) Put(x *T) {
 	}
 }
 
-// pop takes the object that was used last. It does not wait for the lock: the goroutine that
-// holds it may have lost its processor, and Get has another way.
+// pop takes the object that was used most recently. It does not wait for the lock: the goroutine
+// that holds the lock may have lost its processor, and Get has an alternative.
 func (l *List[T]) pop() *T {
 	if !l.mu.TryLock() {
 		return nil
@@ -64,7 +64,7 @@ func (l *List[T]) pop() *T {
 	return x
 }
 
-// push reports false if enough are kept already.
+// push keeps x. It reports false if enough objects are kept already.
 func (l *List[T]) push(x *T) bool {
 	if !l.mu.TryLock() {
 		return false

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File makes durable what is in a file or directory, and all that is known about it.
+// File makes the contents of a file or directory durable, and all its metadata.
 func File(f *os.File) error { return once(f, "fsync", unix.Fsync) }
 
-// Data makes durable the contents of a file, and as much of the rest as reading them takes.
+// Data makes the contents of a file durable, and the metadata that is needed to read them.
 func Data(f *os.File) error { return once(f, "fdatasync", unix.Fdatasync) }
 
 func once(f *os.File, op string, call func(fd int) error) error {

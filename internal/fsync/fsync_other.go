@@ -4,8 +4,8 @@ package fsync
 
 import "os"
 
-// File makes durable what is in a file or directory, and all that is known about it.
+// File makes the contents of a file or directory durable, and all its metadata.
 func File(f *os.File) error { return f.Sync() }
 
-// Data makes durable the contents of a file, and as much of the rest as reading them takes.
+// Data makes the contents of a file durable, and the metadata that is needed to read them.
 func Data(f *os.File) error { return f.Sync() }

@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// What is taken for one target in one run of the program.
+// The limits for one target in one run of the program.
 const (
 	corpusTries  = 60       // inputs that are tried, the smallest ones
-	corpusInputs = 12       // that are taken
-	corpusOctets = 64 << 10 // of them
+	corpusInputs = 12       // inputs that are taken
+	corpusOctets = 64 << 10 // octets of these inputs
 )
 
 // A candidate is an input in the cache of the go command.
@@ -41,7 +41,7 @@ func takeCorpus(ctx context.Context, w io.Writer, b *builder, targets []target) 
 	return nil
 }
 
-// takeCorpus copies inputs into testdata that make statements run which the seeds, and the inputs before them, do not.
+// takeCorpus copies inputs into testdata that run statements which the seeds and the earlier inputs do not run.
 func (t *target) takeCorpus(ctx context.Context, b *builder) (taken int, err error) {
 	cache, err := t.cacheDir(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (t *target) takeCorpus(ctx context.Context, b *builder) (taken int, err err
 	return taken, nil
 }
 
-// candidates are the smallest inputs of a directory.
+// candidates returns the smallest inputs of a directory.
 func candidates(dir string) (list []candidate, err error) {
 	files, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
@@ -111,7 +111,7 @@ func candidates(dir string) (list []candidate, err error) {
 	return list[:min(len(list), corpusTries)], nil
 }
 
-// covers runs the seeds of a target, or the one of that name, and returns the statements that run.
+// covers runs the seeds of a target, or only the seed with that name, and returns the statements that have run.
 func (t *target) covers(ctx context.Context, dir, program, seed string) (map[string]bool, error) {
 	profile := filepath.Join(dir, "coverage")
 	run := "^" + t.fn + "$"
@@ -139,7 +139,7 @@ func parseProfile(text string) map[string]bool {
 	return runs
 }
 
-// adds reports whether there is something in runs that is not covered.
+// adds reports whether runs contains a statement that is not covered.
 func adds(covered, runs map[string]bool) bool {
 	for s := range runs {
 		if !covered[s] {

@@ -36,7 +36,7 @@ func parseProperties() (list []property) {
 	return list
 }
 
-// table is what is between the marks.
+// table returns the text between the marks.
 func table(targets []target, l ledger) []byte {
 	var b bytes.Buffer
 	b.WriteString("| package | targets | property | executions | CPU | findings |\n|---|---|---|---|---|---|\n")
@@ -61,7 +61,7 @@ func numbers(r row) string {
 	return fmt.Sprintf("%s | %s | %d", thousands(r.execs), r.cpu.Round(time.Minute/10), r.findings)
 }
 
-// thousands is a number in a readable form.
+// thousands formats a number in a readable form.
 func thousands(n int64) string {
 	switch {
 	case n >= 10_000_000:
@@ -81,7 +81,7 @@ func writeDocs(root string, l ledger) error {
 	return os.WriteFile(filepath.Join(root, docsFile), renewed, 0o644)
 }
 
-// docs returns the page as it is, and with the table of a ledger.
+// docs returns the page as it is, and the page with the table of a ledger.
 func docs(root string, l ledger) (old, renewed []byte, err error) {
 	targets, err := find(root, regexp.MustCompile(""))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A row is what a target has had.
+// A row holds the totals of a target.
 type row struct {
 	execs    int64
 	cpu      time.Duration
@@ -33,19 +33,19 @@ func (r *row) add(s result) {
 	}
 }
 
-// plus is the sum of two rows.
+// plus returns the sum of two rows.
 func (r row) plus(s row) row {
 	return row{r.execs + s.execs, r.cpu + s.cpu, r.inputs + s.inputs, r.findings + s.findings}
 }
 
-// A ledger has the rows of targets by their names.
+// A ledger holds the rows of targets by name.
 type ledger map[string]row
 
 const ledgerHead = `# What fuzzing has done so far, see docs/fuzzing.md. Written by go run ./internal/fuzzing.
 # target, executions, seconds of processor time, new inputs, findings
 `
 
-// readLedger reads a file. One that is not there is an empty ledger.
+// readLedger reads a file. If the file does not exist, the ledger is empty.
 func readLedger(file string) (ledger, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func parseLedger(r io.Reader) (ledger, error) {
 	return l, lines.Err()
 }
 
-// text is the ledger as a file.
+// text returns the contents of the ledger's file.
 func (l ledger) text() []byte {
 	var b bytes.Buffer
 	b.WriteString(ledgerHead)
@@ -88,7 +88,7 @@ func (l ledger) text() []byte {
 	return b.Bytes()
 }
 
-// write replaces the file at once, so that one that is interrupted loses nothing.
+// write replaces the file atomically, so that an interruption loses nothing.
 func (l ledger) write(file string) error {
 	if err := os.WriteFile(file+".new", l.text(), 0o644); err != nil {
 		return err

@@ -1,22 +1,22 @@
-// Command fuzzing runs every fuzz target of the project in turn, and adds up what each has had.
+// Command fuzzing runs every fuzz target of the project in turn, and adds up the time and results of each.
 //
 //	go run ./internal/fuzzing -for 10m
 //	go run ./internal/fuzzing -for 1h -only 'FuzzStreams|^ddp'
 //	go run ./internal/fuzzing -corpus -only '^ddp'
 //	go run ./internal/fuzzing -docs
 //
-// It is run in the root of the module, and fuzzes the targets of the modules below it, too. The next slice of time
-// goes to the target with the least processor time so far, which the ledger says: a text file with the executions,
-// the processor time, the new inputs and the findings of each target, written after every slice. An interrupt ends
-// the slice that runs, and what it has done is added before the program ends. At the end the table in docs/fuzzing.md is
+// It runs in the root of the module, and also fuzzes the targets of the modules below it. The next slice of time goes
+// to the target with the least processor time so far according to the ledger: a text file with the executions, the
+// processor time, the new inputs and the findings of each target, written after every slice. An interrupt ends the
+// running slice, and its results are added before the program ends. At the end the table in docs/fuzzing.md is
 // renewed, unless -ledger names another file.
 //
-// A finding is an input that makes a target fail, or a target that executes nothing for three minutes. The input is
-// where the go command leaves it, in testdata/fuzz of the package. The target has no other slice in this run, and
-// the program ends with 1. A wrong flag is 2.
+// A finding is an input that makes a target fail, or a target that executes nothing for three minutes. The go command
+// leaves the input in testdata/fuzz of the package. The target gets no further slice in this run, and the program ends
+// with 1. A wrong flag is 2.
 //
-// Inputs that are interesting stay in the cache of the go command. With -corpus the program adds a few of them to
-// testdata/fuzz: the smallest ones that make statements of the module run which no other seed does.
+// Interesting inputs stay in the cache of the go command. With -corpus the program adds a few of them to testdata/fuzz:
+// the smallest ones that run statements of the module which no other seed runs.
 package main
 
 import (
@@ -35,7 +35,7 @@ import (
 // ledgerFile is the ledger of the project.
 const ledgerFile = "internal/fuzzing/ledger.txt"
 
-// options are the flags.
+// options holds the flags.
 type options struct {
 	time   time.Duration
 	slice  time.Duration
@@ -141,7 +141,7 @@ func fuzz(ctx context.Context, w io.Writer, b *builder, targets []target, l ledg
 	return nil
 }
 
-// next is the target with the least processor time that has not failed.
+// next returns the target with the least processor time that has not failed.
 func next(targets []target, l ledger, failed map[string]bool) (least target) {
 	for _, t := range targets {
 		if !failed[t.name] && (least.name == "" || l[t.name].cpu < l[least.name].cpu) {

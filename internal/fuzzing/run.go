@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// errNotBuilt: the program of a target could not be made.
+// errNotBuilt: the program of a target could not be built.
 var errNotBuilt = errors.New("not built")
 
-// A builder makes the test programs of packages, each once.
+// A builder builds the test programs of packages, each once.
 type builder struct {
-	dir   string // where they are
+	dir   string // where the programs are
 	built map[string]string
 }
 
-// program is the test program of the package in dir, made with flags for the go command.
+// program returns the test program of the package in dir, built with flags for the go command.
 func (b *builder) program(ctx context.Context, dir string, flags ...string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -40,7 +40,7 @@ func (b *builder) program(ctx context.Context, dir string, flags ...string) (str
 	return p, nil
 }
 
-// cacheDir is where the go command keeps the inputs of a target that are interesting.
+// cacheDir returns where the go command keeps the interesting inputs of a target.
 func (t *target) cacheDir(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-f", "{{.ImportPath}}", ".")
 	cmd.Dir = t.dir
@@ -57,7 +57,7 @@ func (t *target) cacheDir(ctx context.Context) (string, error) {
 
 // How a target is run.
 const (
-	minimizeTime = "5s" // for an input that is interesting
+	minimizeTime = "5s" // for an interesting input
 	stopTime     = 20 * time.Second
 )
 
@@ -71,8 +71,8 @@ func (t *target) run(ctx context.Context, b *builder, slice time.Duration) (resu
 	if err != nil {
 		return result{}, err
 	}
-	// The slice ends by an interrupt: at the end of -test.fuzztime the testing package fails if an input is just being
-	// made smaller.
+	// An interrupt ends the slice: at the end of -test.fuzztime, the testing package fails if it is minimizing an
+	// input at that moment.
 	ctx, cancel := context.WithTimeout(ctx, slice)
 	defer cancel()
 	w := watch{stalled: cancel, began: time.Now()}

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// A target is a function that fuzzes.
+// A target is a fuzz function.
 type target struct {
-	name string // as the ledger has it: the directory of its package, a dot, and the function
+	name string // in the ledger: the directory of its package, a dot, and the function
 	dir  string // of its package
 	pkg  string // the directory below the root, with slashes
 	fn   string
@@ -51,7 +51,7 @@ func find(root string, only *regexp.Regexp) (targets []target, err error) {
 	return targets, err
 }
 
-// functions are the names of the functions of a file that fuzz.
+// functions returns the names of the fuzz functions of a file.
 func functions(path string) (names []string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// A result is what a slice has brought.
+// A result is the result of a slice.
 type result struct {
 	execs, inputs int64
 	cpu           time.Duration
 	finding       string
 }
 
-// stallTime is how long a target may execute nothing: longer than one waits for a processor that is busy.
+// stallTime is how long a target may execute nothing: longer than a wait for a busy processor.
 const stallTime = 3 * time.Minute
 
 // A watch reads what the testing package prints while it fuzzes.
@@ -27,7 +27,7 @@ type watch struct {
 	mu       sync.Mutex
 	text     bytes.Buffer
 	result   result
-	baseline string // how far it is with the inputs that are known
+	baseline string // its progress with the known inputs
 	hangs    bool
 	timer    *time.Timer
 }
@@ -37,7 +37,7 @@ var (
 	baselineLine = regexp.MustCompile(`gathering baseline coverage: (\d+/\d+)`)
 )
 
-// Write takes output. A line may come in parts; the next one tells the same again.
+// Write takes output. A line may arrive in parts; the next line repeats the information.
 func (w *watch) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +84,7 @@ func (w *watch) progress() result {
 	return w.result
 }
 
-// finding tells what is wrong, if anything is: the program has ended with err, after it was stopped or by itself.
+// finding returns what is wrong, if anything: the program has ended with err, after it was stopped or by itself.
 func (w *watch) finding(err error, stopped bool) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -38,5 +38,5 @@ func (v *victim) heapBack(ctx context.Context, before uint64, longest time.Durat
 // 33 buffers of 64 KiB for sending and four of 512 KiB for reading (package mpa).
 const kept = 6 << 20
 
-// back tells whether a heap is within a tenth of what it was, besides what is kept.
+// back reports whether a heap is within a tenth of what it was, besides what is kept.
 func back(before, after uint64) bool { return after <= before+before/10+kept }

@@ -1,20 +1,20 @@
-// Command hostile has random attackers at every layer at a listener that has honest peers, and fails if the
-// attackers do more than they may.
+// Command hostile lets random attackers at every layer attack a listener that has honest peers, and fails if the
+// attackers achieve more than they may.
 //
 //	go run ./internal/hostile -seed 1 -for 10m
 //
-// It listens with all that the library has: plain verbs with RDMA Commit over TCP and over SCTP over UDP, an
-// authenticated listener (cm), operations with keys (rma) and a target of NVMe. Eight honest queue pairs write, read
-// and send, each at its own pace, and verify every octet; honest visitors come and go, and each end of one must be
-// told by an Event. After a short attack that fills the caches there is no attack; then the attackers of package attack
-// do, from a process of their own, at a lower priority where the system has one; then they stop.
+// It listens with all services of the library: plain verbs with RDMA Commit over TCP and over SCTP over UDP, an
+// authenticated listener (cm), operations with keys (rma) and an NVMe target. Eight honest queue pairs write, read and
+// send, each at its own pace, and verify every octet. Honest visitors come and go, and an Event must report the end of
+// each. A short attack first fills the caches. Then follow a quiet phase without attackers, a phase with the attackers of
+// package attack, in a separate process with lower priority if the system supports that, and a phase after the attack.
 //
-// The program prints a table. It ends with 1 if the 99th percentile of the honest operations was more than -ratio
-// times that of the quiet phase, the heap is not back within a tenth, besides buffers that are kept, after the attack, an octet was wrong, memory
-// has changed that no attacker may change, an Event of an honest queue pair was lost, or an honest queue pair has
-// ended; a panic ends it anyway. An interruption ends it with 1, too, and nothing is judged. A wrong flag is 2.
+// The program prints a table. It ends with 1 if the 99th percentile of the honest operations was more than -ratio times
+// that of the quiet phase; if after the attack the heap, except kept buffers, has not returned to within a tenth; if an octet was wrong; if
+// memory has changed that no attacker may change; if an Event of an honest queue pair was lost; or if an honest queue
+// pair has ended. A panic also ends it. An interruption ends it with 1, too, and no result is judged. A wrong flag is 2.
 //
-// A conversation comes again from its layer, the seed and its number: see package attack.
+// Layer, seed and number reproduce a conversation: see package attack.
 package main
 
 import (

@@ -6,10 +6,10 @@
 //	go run ./internal/litmus -runs 1e5 -program 'Read, .*' -layer tcp
 //	go run ./internal/litmus -doc > docs/ordering.md
 //
-// It fails if a forbidden outcome occurs, or one of which docs/ordering.md says that it never
-// does; with a million runs or more also if an outcome that must be possible does not occur.
-// Its output is a table of how often each has occurred. The choices of all goroutines
-// are random and come from -seed. How they interleave does not.
+// It fails if a forbidden outcome occurs, or one that never occurs according to docs/ordering.md;
+// with a million runs or more, also if an outcome that must be possible does not occur. Its
+// output is a table of how often each outcome has occurred. The choices of all goroutines are
+// random and come from -seed. How the goroutines interleave does not.
 package main
 
 import (

@@ -203,7 +203,7 @@ func (t *thread) wait(ctx context.Context) error {
 
 var errOrder = errors.New("work requests complete in another order than posted (RFC 5040 section 5.5 rule 15)")
 
-// completed notes what a completion tells.
+// completed records what a completion tells.
 func (t *thread) completed(at *progress, wc *iwarp.WC) error {
 	if err := wc.Err(); err != nil {
 		return err

@@ -2,6 +2,6 @@
 
 package lockorder
 
-// goroutine tells goroutines apart: by the address of the runtime's descriptor, which another one
-// has only when this one has ended.
+// goroutine identifies the calling goroutine by the address of the runtime's descriptor, which
+// another goroutine can have only after this one has ended.
 func goroutine() uint64

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// heads are where runtime.Stack writes the beginning of a stack.
+// heads holds buffers into which runtime.Stack writes the beginning of a stack.
 var heads = sync.Pool{New: func() any { return new([64]byte) }}
 
-// goroutine is the number of this goroutine, from the first line of its stack: "goroutine 7
+// goroutine returns the number of this goroutine, from the first line of its stack: "goroutine 7
 // [running]:".
 func goroutine() uint64 {
 	head := heads.Get().(*[64]byte)

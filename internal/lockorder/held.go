@@ -17,17 +17,17 @@ type lock struct {
 	goroutine uint64
 	mutex     unsafe.Pointer
 	rank      Rank
-	callers   [8]uintptr // of Lock
+	callers   [8]uintptr // the stack of the call of Lock
 }
 
-// held is what all goroutines hold. Its memory is used again, so that tests that count allocations
-// pass.
+// held lists the mutexes that all goroutines hold. Its memory is reused, so that tests that count
+// allocations pass.
 var held struct {
 	sync.Mutex
 	locks []lock
 }
 
-// inOrder panics if the goroutine holds a mutex under which one of this rank must not be locked.
+// inOrder panics if the goroutine holds a mutex under which a mutex of this rank must not be locked.
 func inOrder(goroutine uint64, rank Rank) {
 	level := levelOf(rank)
 	held.Lock()
@@ -40,27 +40,27 @@ func inOrder(goroutine uint64, rank Rank) {
 	}
 }
 
-// locked notes that the goroutine has locked a mutex.
+// locked records that the goroutine has locked a mutex.
 func locked(goroutine uint64, mutex unsafe.Pointer, rank Rank) {
 	held.Lock()
 	defer held.Unlock()
 	held.locks = append(held.locks, lock{goroutine, mutex, rank, callers()})
 }
 
-// unlocked notes that a mutex is unlocked, by whichever goroutine.
+// unlocked records that a mutex is unlocked, by any goroutine.
 func unlocked(mutex unsafe.Pointer) {
 	held.Lock()
 	defer held.Unlock()
 	i := slices.IndexFunc(held.locks, func(l lock) bool { return l.mutex == mutex })
 	if i < 0 {
-		return // and sync.Mutex says so
+		return // sync.Mutex reports the error
 	}
 	last := len(held.locks) - 1
 	held.locks[i], held.locks[last] = held.locks[last], lock{}
 	held.locks = held.locks[:last]
 }
 
-// levelOf is the place of a rank in the order.
+// levelOf returns the place of a rank in the order.
 func levelOf(rank Rank) int {
 	level := slices.Index(order, rank)
 	if level < 0 {
@@ -71,15 +71,15 @@ func levelOf(rank Rank) int {
 
 func name(rank Rank) string { return reflect.TypeOf(rank).Name() }
 
-// callers are the functions that have led here, from that on which has called Lock.
+// callers returns the call stack, beginning at the caller of Lock.
 func callers() (pcs [8]uintptr) {
 	const skip = 3 // runtime.Callers, callers, and inOrder or locked
 	runtime.Callers(skip, pcs[:])
 	return pcs
 }
 
-// place is where the first caller is that is not of this package or of package sync, whose Cond
-// locks and unlocks.
+// place returns the position of the first caller outside this package and package sync, whose
+// Cond locks and unlocks.
 func place(callers [8]uintptr) string {
 	frames := runtime.CallersFrames(callers[:])
 	for {

@@ -11,7 +11,7 @@ import (
 // unlocked.
 type Mutex[R Rank] struct{ mu sync.Mutex }
 
-// Lock locks m. It panics if the goroutine holds a mutex that m must not be locked under.
+// Lock locks m. It panics if the goroutine holds a mutex under which m must not be locked.
 func (m *Mutex[R]) Lock() {
 	var rank R
 	g := goroutine()
@@ -20,7 +20,7 @@ func (m *Mutex[R]) Lock() {
 	locked(g, unsafe.Pointer(m), rank)
 }
 
-// TryLock is that of sync.Mutex. It waits for nothing, so it may come in any order.
+// TryLock is like sync.Mutex.TryLock. It never waits, so it may be called in any order.
 func (m *Mutex[R]) TryLock() bool {
 	if !m.mu.TryLock() {
 		return false

@@ -7,8 +7,8 @@ type rank struct{}
 
 func (rank) ranked() {}
 
-// order is the ranks from the outermost to the innermost. Under a mutex only those of later ranks
-// may be locked: those of one rank do not nest.
+// order lists the ranks from the outermost to the innermost. Under a mutex, only mutexes of later
+// ranks may be locked: mutexes of one rank do not nest.
 var order = []Rank{
 	Setups{},
 	Turn{},
@@ -33,68 +33,69 @@ var order = []Rank{
 
 // The ranks, in the same order.
 type (
-	// Setups is of setup.Manager: the connections that are being set up, and the listeners. The
+	// Setups guards the connections that a setup.Manager is setting up, and its listeners. The
 	// goroutine of a listener is started under it.
 	Setups struct{ rank }
 
-	// Turn is of the goroutine of a transport.Poller that looks for peers that have vanished. It
-	// is held while connections are asked, and ended.
+	// Turn belongs to the goroutine of a transport.Poller that looks for peers that have vanished.
+	// It is held while connections are checked, and ended.
 	Turn struct{ rank }
 
-	// PD is how many objects are in a protection domain.
+	// PD guards the number of objects in a protection domain.
 	PD struct{ rank }
 
-	// Registry is the QPs and CQs of an RNIC, and how far its life has got: a QP is established
+	// Registry guards the QPs and CQs of an RNIC, and the stage of its life: a QP is established
 	// under it, so that the end of the RNIC misses none.
 	Registry struct{ rank }
 
-	// QP is why a QP has ended, and what was posted before it was connected, which goes to the
-	// stream under it.
+	// QP guards why a QP has ended, and the work that was posted before it was connected. That
+	// work goes to the stream under it.
 	QP struct{ rank }
 
-	// Stream is the protocol state of an rdmap.Stream. Completions of the send queue go into the
-	// CQ under it, in order.
+	// Stream guards the protocol state of an rdmap.Stream. Completions of the send queue go into
+	// the CQ under it, in order.
 	Stream struct{ rank }
 
-	// Solicitor is a soliciting.Solicitor, which many streams share. It is asked, and given back
-	// to, under the lock of a stream; the goroutines of other streams are started under it.
+	// Solicitor guards a soliciting.Solicitor, which many streams share. Streams take from it and
+	// give back to it under their locks; the goroutines of other streams are started under it.
 	Solicitor struct{ rank }
 
-	// RecvQueue is the receive queue of a QP.
+	// RecvQueue guards the receive queue of a QP.
 	RecvQueue struct{ rank }
 
-	// SRQ is a shared receive queue, from which a receive is moved to that of a QP.
+	// SRQ guards a shared receive queue, from which receives are moved to the receive queue of a QP.
 	SRQ struct{ rank }
 
-	// CQ is a completion queue. The slots of polled completions are freed after it is unlocked: a
-	// message may have waited for them, or a poster.
+	// CQ guards a completion queue. The slots of polled completions are freed after it is unlocked:
+	// a message or a poster may be waiting for them.
 	CQ struct{ rank }
 
-	// Conn is a qpconn.Conn: who may receive, who may send, and how the connection ends.
+	// Conn guards a qpconn.Conn: the rights to receive and to send, and the end of the connection.
 	Conn struct{ rank }
 
-	// Sweeper is the list of a qpconn.Sweeper, whose alarm is the poller's.
+	// Sweeper guards the list of a qpconn.Sweeper, whose alarm is the poller's.
 	Sweeper struct{ rank }
 
-	// Poller is the slots of a transport.Poller, whose system calls are made under it.
+	// Poller guards the slots of a transport.Poller, whose system calls are made under it.
 	Poller struct{ rank }
 
-	// Updates is the turns of atomic operations on Buffers, which are read and written under it.
+	// Updates serialises atomic operations on Buffers, which are read and written under it.
 	Updates struct{ rank }
 
-	// Entry is what an STag names that is enabled again and again, from region to region.
+	// Entry guards an index of the STag table that is enabled again and again, for one region
+	// after another.
 	Entry struct{ rank }
 
-	// Windows are those that are bound to one stream.
+	// Windows guards the windows that are bound to one stream.
 	Windows struct{ rank }
 
-	// Region is the end of a stag.Region, and the windows that are bound to it.
+	// Region guards the end of a stag.Region, and the windows that are bound to it.
 	Region struct{ rank }
 
-	// Table is the changes of a stag.Table.
+	// Table guards the changes of a stag.Table.
 	Table struct{ rank }
 
-	// Leaf is of everything under which no mutex is locked: counters, events, tasks, spare
-	// objects, broadcasts, and what wakes one goroutine.
+	// Leaf guards everything under which no mutex is locked: counters, events, tasks, spare
+	// objects, broadcasts, and the means to wake one goroutine.
 	Leaf struct{ rank }
 )

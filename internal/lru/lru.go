@@ -18,12 +18,12 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// New returns an empty Map of at most so many entries, which is more than none.
+// New returns an empty Map of at most most entries. most must be positive.
 func New[K comparable, V any](most int) *Map[K, V] {
 	return &Map[K, V]{most: most, order: list.New(), at: make(map[K]*list.Element)}
 }
 
-// Get finds an entry, which is then the most recently used one.
+// Get returns an entry, which then becomes the most recently used one.
 func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	e := m.at[k]
 	if e == nil {
@@ -55,20 +55,20 @@ func (m *Map[K, V]) Delete(k K) {
 	}
 }
 
-// Len is how many entries there are.
+// Len returns the number of entries.
 func (m *Map[K, V]) Len() int { return len(m.at) }
 
 // Full reports whether another entry would replace the oldest one.
 func (m *Map[K, V]) Full() bool { return len(m.at) >= m.most }
 
-// Oldest returns the least recently used entry, of which there must be one.
+// Oldest returns the least recently used entry. The Map must not be empty.
 func (m *Map[K, V]) Oldest() (K, V) {
 	e := m.order.Back().Value.(entry[K, V])
 	return e.key, e.value
 }
 
-// All yields all entries, the most recently used one first. The one that is yielded may be
-// deleted meanwhile.
+// All yields all entries, the most recently used one first. The loop body may delete the
+// current entry.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for e := m.order.Front(); e != nil; {

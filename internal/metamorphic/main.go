@@ -1,13 +1,13 @@
-// Command metamorphic runs random programs of verbs over every network and with many options of
-// framing, and demands that each ends the same everywhere. A program that does not is made smaller,
-// printed, drawn, and written to a file, which -replay runs again.
+// Command metamorphic runs random programs of verbs over every network and with many framing
+// options, and requires that each has the same outcome everywhere. A program that has not is made
+// smaller, printed, drawn, and written to a file, which -replay runs again.
 //
 //	go run ./internal/metamorphic -seed 1 -programs 1000
 //	go run ./internal/metamorphic -seed 7 -for 10m
 //	go run ./internal/metamorphic -replay FILE
 //
-// What is compared stands in the documentation of package program. It ends with 1 if a program fails, or if none could run because the
-// machine has none of the networks, and with 2 if a flag is wrong.
+// The documentation of package program says what is compared. The command ends with 1 if a program fails, or if none could run because
+// the machine has none of the networks, and with 2 if a flag is wrong.
 package main
 
 import (

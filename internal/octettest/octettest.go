@@ -15,7 +15,7 @@ func Hex(s string) []byte {
 	return b
 }
 
-// Counting is n octets that count up from a first one.
+// Counting returns n octets that count up from first.
 func Counting(first byte, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

@@ -1,10 +1,10 @@
-// Package pcap reads and writes packet captures, as far as the library needs it:
-// the classic pcap format with IPv4, IPv6 and TCP in it; a [Reader] reads pcapng too. A [Writer] makes the
-// files that a traced connection leaves; [Streams] takes apart the captures in
-// testdata, which tests of other packages read as ../internal/pcap/testdata/X.pcap.
+// Package pcap reads and writes packet captures, as far as the library needs this: the
+// classic pcap format with IPv4, IPv6 and TCP; a [Reader] also reads pcapng. A [Writer]
+// makes the files of traced connections; [Streams] reassembles the captures in testdata,
+// which tests of other packages read as ../internal/pcap/testdata/X.pcap.
 package pcap
 
-// A LinkType tells what a captured packet begins with.
+// A LinkType says with which header a captured packet begins.
 type LinkType uint32
 
 // Link types that the package understands.

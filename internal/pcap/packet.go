@@ -7,10 +7,10 @@ import (
 
 // A Packet is one captured packet. Data begins with the header of the link.
 type Packet struct {
-	Time   time.Time // zero: the capture does not tell
+	Time   time.Time // zero: the capture contains no time
 	Link   LinkType
-	Number int   // of the capture, from 1 on
-	Offset int64 // where the packet's header is in the capture
+	Number int   // in the capture, from 1 on
+	Offset int64 // of the packet's header in the capture
 	Data   []byte
 }
 

@@ -11,11 +11,11 @@ var (
 	errNotTCP = errors.New("pcap: not a TCP segment")
 )
 
-// An IP is an IP packet that was captured.
+// An IP is a captured IP packet.
 type IP struct {
 	Src, Dst netip.Addr
 	Protocol uint8
-	Fragment bool // the packet is a part of another one: Payload is not looked into
+	Fragment bool // the packet is a fragment: Payload is not examined
 	Payload  []byte
 	Missing  int // octets at the end that were not captured
 }
@@ -23,8 +23,8 @@ type IP struct {
 // ErrNotIP: the packet is of another protocol.
 var ErrNotIP = errors.New("pcap: not an IP packet")
 
-// Parse takes a captured packet apart. The payload stays part of data. It verifies
-// no checksum: where they are offloaded a capture has none.
+// Parse parses a captured packet. The payload stays a part of data. Parse verifies no
+// checksum: if checksums are offloaded, a capture has none.
 func Parse(link LinkType, data []byte) (Segment, error) {
 	ip, err := ParseIP(link, data)
 	if errors.Is(err, ErrNotIP) {
@@ -39,7 +39,7 @@ func Parse(link LinkType, data []byte) (Segment, error) {
 	return ip.TCP()
 }
 
-// TCP takes the payload apart.
+// TCP parses the payload as a TCP segment.
 func (p *IP) TCP() (Segment, error) {
 	if p.Protocol != protTCP || p.Fragment {
 		return Segment{}, errNotTCP
@@ -49,7 +49,7 @@ func (p *IP) TCP() (Segment, error) {
 	return s, err
 }
 
-// ParseIP takes a captured packet apart as far as IP. The payload stays part of data.
+// ParseIP parses a captured packet up to the IP header. The payload stays a part of data.
 func ParseIP(link LinkType, data []byte) (IP, error) {
 	b, err := stripLink(link, data)
 	if err != nil {
@@ -67,7 +67,7 @@ func ParseIP(link LinkType, data []byte) (IP, error) {
 	return IP{}, ErrNotIP
 }
 
-// Known tells whether ParseIP knows the link.
+// Known reports whether ParseIP supports the link type.
 func (l LinkType) Known() bool {
 	switch l {
 	case LinkNull, LinkEthernet, LinkRaw, LinkLoop, LinkSLL, LinkIPv4, LinkIPv6, LinkSLL2:
@@ -76,13 +76,13 @@ func (l LinkType) Known() bool {
 	return false
 }
 
-// stripLink returns what follows the link's header if that is IP.
+// stripLink returns the packet after the link header if it is an IP packet.
 func stripLink(link LinkType, data []byte) ([]byte, error) {
 	size, etherType := 0, 0 // length of the header, offset of the type within it
 	switch link {
 	case LinkRaw, LinkIPv4, LinkIPv6:
 		return data, nil
-	case LinkNull, LinkLoop: // a family, whose numbers differ between systems: the version of IP tells
+	case LinkNull, LinkLoop: // a family, whose numbers differ between systems: the IP version decides
 		const family = 4
 		if len(data) < family {
 			return nil, errShort

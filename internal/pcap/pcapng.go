@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The types of blocks of pcapng that are looked at (draft-ietf-opsawg-pcapng sections 4.1 to 4.4).
+// The pcapng block types that are examined (draft-ietf-opsawg-pcapng sections 4.1 to 4.4).
 const (
 	blockSection   = 0x0a0d0d0a
 	blockInterface = 1
@@ -30,7 +30,7 @@ const (
 
 var errBlock = errors.New("a block of pcapng whose length cannot be")
 
-// A blocks reads the packets of pcapng.
+// A blocks reads the packets of a pcapng capture.
 type blocks struct {
 	*source
 	order      binary.ByteOrder
@@ -44,7 +44,7 @@ type netInterface struct {
 	offset int64  // in seconds, which is added to times
 }
 
-// begin reads the header of a section, of which h is the beginning.
+// begin reads the header of a section; h is its beginning.
 func (n *blocks) begin(h []byte) error {
 	switch uint32(sectionMagic) {
 	case binary.LittleEndian.Uint32(h[8:]):
@@ -85,7 +85,7 @@ func (n *blocks) next() (Packet, error) {
 	}
 }
 
-// block reads a block, without its ends. Of one that is not looked at there is the kind alone, however large it is.
+// block reads a block without its ends. For a block that is not examined it returns only the kind, however large it is.
 func (n *blocks) block() (kind uint32, body []byte, err error) {
 	var h [fileHeaderLen]byte
 	if _, err := n.read(h[:8]); err != nil {
@@ -135,8 +135,8 @@ func (n *blocks) addInterface(b []byte) error {
 	return nil
 }
 
-// resolution is how many units a second has: a power of 10, or with the highest bit one of 2. Where it is too
-// large to count in it, times are taken for microseconds.
+// resolution returns how many units a second has: a power of 10, or, with the highest bit set, a power of 2. If it is
+// too large to count with, times are taken for microseconds.
 func resolution(b byte) uint64 {
 	base, power := uint64(10), b&0x7f
 	if b&0x80 != 0 {
@@ -152,7 +152,7 @@ func resolution(b byte) uint64 {
 	return unit
 }
 
-// time is what so many units are. It is zero if no packet can have it: then they are none of a clock.
+// time converts units to a time. It returns the zero time if no packet can have it: the units are then not from a clock.
 func (i *netInterface) time(units uint64) time.Time {
 	sec, rest := units/i.unit, units%i.unit
 	if sec > lastSecond || i.offset > lastSecond || i.offset < -lastSecond {
@@ -167,7 +167,7 @@ func (i *netInterface) time(units uint64) time.Time {
 	return time.Unix(at, int64(nano))
 }
 
-// packet reads a block that is a packet.
+// packet parses a block that contains a packet.
 func (n *blocks) packet(kind uint32, b []byte) (Packet, error) {
 	id, size, header := uint32(0), uint32(0), 4
 	if kind == blockEnhanced {

@@ -34,8 +34,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return pr, nil
 }
 
-// Next reads one packet; io.EOF after the last. An error names the packet and the octet of the file at which it
-// begins.
+// Next reads one packet, and returns io.EOF after the last one. An error names the packet and the octet of the file at
+// which it begins.
 func (r *Reader) Next() (Packet, error) {
 	p, err := r.next()
 	if errors.Is(err, io.EOF) {

@@ -26,8 +26,8 @@ type Segment struct {
 	Missing  int // octets at the end of the payload that were not captured
 }
 
-// MaxPayload is what Append can put into one packet: IP counts its length in 16
-// bits.
+// MaxPayload is the largest payload that Append can put into one packet: the IP
+// length has 16 bits.
 const MaxPayload = 65000
 
 const (
@@ -89,7 +89,7 @@ func (s *Segment) appendTCP(b []byte) []byte {
 	return append(b, 0xff, 0xff, 0, 0, 0, 0) // window, checksum, urgent pointer
 }
 
-// checksum is the Internet checksum (RFC 1071) of b, begun with sum.
+// checksum returns the Internet checksum (RFC 1071) of b, starting with sum.
 func checksum(sum uint32, b []byte) uint16 {
 	total := uint64(sum) + uint64(sumWords(b))
 	for total>>16 != 0 {

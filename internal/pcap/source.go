@@ -6,21 +6,21 @@ import (
 	"io"
 )
 
-// A source counts what is read of a capture.
+// A source counts the octets that are read from a capture.
 type source struct {
 	r    io.Reader
 	at   int64 // octets that were read
 	from int64 // where the packet, or block, begins
 }
 
-// read fills b. An end that is not at its beginning is unexpected.
+// read fills b. If the input ends after a part of b, the error is io.ErrUnexpectedEOF.
 func (s *source) read(b []byte) (int, error) {
 	n, err := io.ReadFull(s.r, b)
 	s.at += int64(n)
 	return n, err
 }
 
-// skip passes over some octets.
+// skip skips some octets.
 func (s *source) skip(size int64) error {
 	n, err := io.CopyN(io.Discard, s.r, size)
 	s.at += n
@@ -39,7 +39,7 @@ func (s *source) data(size uint32) ([]byte, error) {
 	return data, nil
 }
 
-// within is the error of an end within a packet.
+// within returns the error for an end within a packet.
 func within(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

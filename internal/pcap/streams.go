@@ -8,17 +8,17 @@ import (
 	"slices"
 )
 
-// A Stream is one TCP connection of a capture, its octets put in order. The client is the end
+// A Stream is one TCP connection of a capture, with its octets in order. The client is the end
 // that sent the SYN, or, if the capture has no SYN, the end that sent first.
 type Stream struct {
 	Client, Server           netip.AddrPort
 	ClientBytes, ServerBytes []byte // what each sent
-	// A hole: octets were sent that the capture lacks. The bytes end before it.
+	// A hole: the capture lacks octets that were sent. The bytes end before it.
 	ClientHole, ServerHole bool
 }
 
-// Streams reads a capture to its end and puts its TCP connections together, in the
-// order of their beginning. Packets that are not TCP are skipped.
+// Streams reads a capture to its end and reassembles its TCP connections, in the order
+// in which they begin. Packets that are not TCP are skipped.
 func Streams(r io.Reader) ([]Stream, error) {
 	pr, err := NewReader(r)
 	if err != nil {
@@ -107,8 +107,8 @@ func (d *direction) add(s Segment) {
 	if len(s.Payload) == 0 {
 		return
 	}
-	// The distance is taken from the last piece, so that a stream may be
-	// longer than the sequence numbers go before they wrap.
+	// The distance is taken from the last piece, so that a stream may be longer
+	// than the range of sequence numbers.
 	base := int64(0)
 	if n := len(d.segs); n > 0 {
 		base = d.segs[n-1].at
@@ -117,7 +117,7 @@ func (d *direction) add(s Segment) {
 	d.segs = append(d.segs, piece{at: at, data: s.Payload})
 }
 
-// octets puts the pieces in order, up to the first hole; what was sent again counts
+// octets puts the pieces in order, up to the first hole; retransmitted octets count
 // once.
 func (d *direction) octets() (out []byte, hole bool) {
 	slices.SortStableFunc(d.segs, func(a, b piece) int { return cmp.Compare(a.at, b.at) })

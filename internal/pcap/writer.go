@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Writer writes a capture of raw IP packets with times in nanoseconds. It is not
-// safe for concurrent use.
+// A Writer writes a capture of raw IP packets with nanosecond times. It is not safe for
+// concurrent use.
 type Writer struct {
 	w   io.Writer
 	buf []byte
@@ -28,7 +28,7 @@ func NewWriter(w io.Writer) (*Writer, error) {
 	return &Writer{w: w}, nil
 }
 
-// ContinueWriter adds to a file that NewWriter began.
+// ContinueWriter returns a Writer that appends to a file that NewWriter began.
 func ContinueWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
 // WriteSegment writes one TCP segment as a packet captured at t, in one Write.

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Waiter is a Placer that knows when it has what the test waits for.
+// A Waiter is a Placer that knows when it has received what the test waits for.
 type Waiter interface {
 	transport.Placer
 	Enough() bool
@@ -25,13 +25,13 @@ func Receive(l transport.LLP, p Waiter) error {
 	}
 }
 
-// A Collector keeps what it is given, and waits for so many segments.
+// A Collector keeps the segments that it is given, and waits for Want of them.
 type Collector struct {
 	transport.NoPrediction
 	Want int
 	Seqs []uint64
 	Got  []string
-	Err  error // what Segment answers in place of keeping one
+	Err  error // what Segment returns instead of keeping a segment
 }
 
 // Segment keeps a segment.
@@ -44,15 +44,15 @@ func (c *Collector) Segment(seq uint64, ulpdu []byte) error {
 	return nil
 }
 
-// Segments keeps each.
+// Segments keeps each segment of a batch.
 func (c *Collector) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(c, seq, batch)
 }
 
-// Enough reports whether all have come.
+// Enough reports whether all segments have arrived.
 func (c *Collector) Enough() bool { return len(c.Got) >= c.Want }
 
-// A Counter counts segments down from how many it waits for, and keeps none.
+// A Counter counts down the segments that it waits for, and keeps none.
 type Counter struct {
 	transport.NoPrediction
 	Left int
@@ -61,10 +61,10 @@ type Counter struct {
 // Segment counts a segment.
 func (c *Counter) Segment(uint64, []byte) error { c.Left--; return nil }
 
-// Segments counts each.
+// Segments counts each segment of a batch.
 func (c *Counter) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(c, seq, batch)
 }
 
-// Enough reports whether all have come.
+// Enough reports whether all segments have arrived.
 func (c *Counter) Enough() bool { return c.Left <= 0 }

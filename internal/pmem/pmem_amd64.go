@@ -11,8 +11,8 @@ func clflushopt(p unsafe.Pointer)
 func clflush(p unsafe.Pointer)
 func sfence()
 
-// writeBackLine is the cheapest instruction that the processor has. All processors of
-// this architecture have CLFLUSH.
+// writeBackLine executes the cheapest write-back instruction of the processor. All
+// processors of this architecture have CLFLUSH.
 var writeBackLine = choose(cpuid7())
 
 func choose(ebx uint32) func(p unsafe.Pointer) {
@@ -31,5 +31,5 @@ func Supported() bool { return true }
 // WriteBack starts to write back the cache lines of mem. They are durable after Fence.
 func WriteBack(mem []byte) { lines(mem, writeBackLine) }
 
-// Fence waits for what WriteBack has started on this processor.
+// Fence waits for the write-backs that WriteBack has started on this processor.
 func Fence() { sfence() }

@@ -5,8 +5,8 @@ package pmem
 // Supported reports whether WriteBack can be used.
 func Supported() bool { return false }
 
-// WriteBack does nothing where Supported is false.
+// WriteBack does nothing if Supported reports false.
 func WriteBack([]byte) {}
 
-// Fence does nothing where Supported is false.
+// Fence does nothing if Supported reports false.
 func Fence() {}

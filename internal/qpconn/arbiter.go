@@ -7,9 +7,9 @@ import "slices"
 // mutex around each method. Each method handles one event, and returns the actions that its
 // user must perform.
 //
-// The state rx tells which goroutine has the right to receive. The holder is the reader, a
-// goroutine that was started to receive, or a waiter, a goroutine that waits for the outcome
-// of some work and receives meanwhile:
+// The state rx says which goroutine has the right to receive. The holder is either the reader,
+// a goroutine started to receive, or a waiter, a goroutine that receives while it waits for the
+// outcome of some work:
 //
 //	state      holder   event              next state and action
 //	Armed      none     Ready              Busy(reader), Disarm, StartReader
@@ -38,7 +38,7 @@ import "slices"
 //	Over       none     Discard            Busy(reader), StartReader
 //	Ended      none
 //
-// The state tx tells which goroutine has the right to send:
+// The state tx says which goroutine has the right to send:
 //
 //	state        holder    event            next state and action
 //	Idle         none      Post             Sending, Send
@@ -57,7 +57,7 @@ import "slices"
 //	                       its holder
 //	Writer       writer    Post             WriterMore
 //	                       Sent             Idle
-//	                       Share            as from Sending, but Send in place of StartWriter
+//	                       Share            as from Sending, but Send instead of StartWriter
 //	WriterMore   writer    Sent             Writer, Send
 //	                       Share            as from Writer
 //	Closed       none
@@ -70,8 +70,8 @@ import "slices"
 //
 // The users of an arbiter must follow these rules:
 //
-//  1. Wake and Grant are hints. They may be late, or arrive at a holder that has continued
-//     meanwhile. A goroutine that receives one checks its predicate and Holds, and sleeps
+//  1. Wake and Grant are hints. They may be late, or reach a holder that has already
+//     continued. A goroutine that receives one checks its predicate and Holds, and sleeps
 //     again if both are false.
 //  2. Set a predicate before calling Nudge. A waiter that Empty has told to park checks its
 //     predicate once more before it parks.
@@ -82,7 +82,7 @@ import "slices"
 //     more, and then sleeps. It always calls Leave when its wait ends.
 //  6. Perform Arm and Disarm before releasing the mutex; all other actions may follow later.
 //     If Arm fails, call ArmFailed at once.
-//  7. Ready and Sweep may be late, repeated or spurious. Close is called after the
+//  7. Ready and Sweep may be late, repeated or spurious. Call Close only after the
 //     connection was closed, so that each system call on it returns.
 type arbiter[W comparable] struct {
 	rx     rxState
@@ -105,7 +105,7 @@ const (
 	rxEnded                    // no holder any more
 	rxBusy                     // the holder reads
 	rxParked                   // the holder waits for input
-	rxRecalled                 // the holder is the reader, which was parked and must give the right up
+	rxRecalled                 // the holder is the reader, which was parked and must give up the right
 )
 
 // txState is the state of the right to send.
@@ -146,7 +146,7 @@ const (
 	// Actions after that, in any order.
 	doStartReader // start the reader
 	doStartWriter // start the writer
-	doWake        // end the holder's wait for input, or its next wait if it does not wait yet
+	doWake        // end the holder's wait for input, or its next wait if it is not waiting yet
 	doGrant       // tell the holder, a waiter, that it holds the right to receive
 	doSweepLater  // call Sweep after some time
 	doFinish      // both rights have ended; returned once
@@ -161,7 +161,7 @@ func (a *arbiter[W]) holds(w W) bool { return a.held() && a.holder == w }
 // readerHolds reports whether the reader holds the right to receive.
 func (a *arbiter[W]) readerHolds() bool { return a.holds(*new(W)) }
 
-// come: the waiter w wants to receive. If the result does not have doRead, w sleeps.
+// come: the waiter w wants to receive. If the result lacks doRead, w sleeps.
 func (a *arbiter[W]) come(w W) do {
 	d := a.takeOffer()
 	switch {
@@ -216,7 +216,7 @@ func (a *arbiter[W]) armFailed() do {
 }
 
 // empty: the holder has found no more input. With linger, a reader waits for more input before
-// it gives the right up.
+// it gives up the right.
 func (a *arbiter[W]) empty(linger bool) do {
 	if d := a.takeOffer(); d != 0 {
 		return d | doRead
@@ -259,8 +259,8 @@ func (a *arbiter[W]) stall() do {
 }
 
 // resume: a receive was posted, or the stalled message must not wait for one any longer. The
-// reader tries it again, even if waiters are queued: a waiter may leave before it has, and the
-// poller does not know of a message that was read.
+// reader tries the message again, even if waiters are queued: a waiter may leave before it has
+// done so, and the poller does not report a message that was already read.
 func (a *arbiter[W]) resume() do {
 	if a.rx != rxStalled {
 		return 0
@@ -288,7 +288,7 @@ func (a *arbiter[W]) discarded() do {
 	return 0
 }
 
-// sweep: the time is over for which a right was reserved or offered, or a reader lingered.
+// sweep: the time for which a right was reserved or offered, or a reader lingered, is over.
 func (a *arbiter[W]) sweep() do {
 	switch {
 	case a.rx == rxReserved:
@@ -371,7 +371,7 @@ func (a *arbiter[W]) sent() do {
 }
 
 // share: the sender has sent one share without waiting, and there is more to send. With
-// expected, a waiter is expected at once, which can send the rest.
+// expected, a waiter that can send the rest is expected at once.
 func (a *arbiter[W]) share(expected bool) do {
 	if a.phase == phaseClosed {
 		return doSend // it fails, and the sender calls broken
@@ -426,7 +426,7 @@ func (a *arbiter[W]) pass(reserve bool) do {
 	return a.rest(rxArmed)
 }
 
-// next gives the right to receive to the first waiter in the queue. There is one.
+// next gives the right to receive to the first waiter in the queue, which must not be empty.
 func (a *arbiter[W]) next() do {
 	w := a.queue[0]
 	a.queue = slices.Delete(a.queue, 0, 1)
@@ -451,8 +451,8 @@ func (a *arbiter[W]) enter(to rxState) do {
 	return 0
 }
 
-// rest leaves the right to receive without a holder. No goroutine is expected then to take an
-// offer of the right to send, so the writer gets that.
+// rest leaves the right to receive without a holder. No goroutine is then expected to take an
+// offered right to send, so the writer gets it.
 func (a *arbiter[W]) rest(at rxState) do {
 	a.rx = at
 	d := a.dropOffer()

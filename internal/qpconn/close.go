@@ -10,9 +10,9 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Drain begins a graceful end: when all work is done, including that which the peer has
-// requested, the channel Drained is closed. The caller has called [rdmap.Stream.Refuse], so
-// that no more work is posted.
+// Drain begins a graceful end: when all work is done, including work that the peer has
+// requested, the channel Drained is closed. The caller must have called [rdmap.Stream.Refuse],
+// so that no more work is posted.
 func (c *Conn) Drain() {
 	c.mu.Lock()
 	if c.ending.stage == Open {
@@ -61,9 +61,9 @@ func (c *Conn) EndSending() {
 // halves together.
 func (c *Conn) closeSend() bool { return !errors.Is(c.llp.CloseSend(), errors.ErrUnsupported) }
 
-// Fail ends the stream for an error that this side has found: a Terminate tells the peer (RFC
-// 5040 section 7.1). It reports false if the stream was ending already, unless cause is an error in
-// a Terminate of the peer: then no Terminate is sent any more, and all input is discarded.
+// Fail ends the stream because of an error that this side has found, and sends the peer a Terminate
+// (RFC 5040 section 7.1). If the stream was ending already, Fail reports false, unless cause is an
+// error in the peer's Terminate: then it sends no Terminate, and all input is discarded.
 func (c *Conn) Fail(cause error) bool {
 	c.mu.Lock()
 	used := c.ending.use() // the connection must not end before the cause is recorded
@@ -97,14 +97,13 @@ func (c *Conn) fail(cause error) bool {
 	return true
 }
 
-// PeerTerminated handles a Terminate of the peer, which the [rdmap.Events] of the stream have
-// reported.
+// PeerTerminated handles a Terminate of the peer that the stream's [rdmap.Events] reported.
 func (c *Conn) PeerTerminated(cause error) {
 	c.advance(Terminating, TerminateReceived, cause)
 	c.discard()
 }
 
-// late handles a message that has arrived after we ended our half: the applications do not agree
+// late handles a message that arrives after we ended our half: the applications do not agree
 // on the end of the stream (draft-hilland-rddp-verbs section 6.2.5). It reports whether this is
 // the first such event.
 func (c *Conn) late(cause error) (first bool) {
@@ -148,8 +147,8 @@ func (c *Conn) receiveFailed(err error) {
 }
 
 // peerEnds handles the end of the peer's half of the connection: no more work is posted. The sender
-// may have handed a message to the network and not completed it yet, so the sender decides what the
-// end means: in checkPeer before each batch, and in afterPeer when it has nothing more to send.
+// may have handed a message to the network without having completed it yet. So the sender decides what
+// the end means: in checkPeer before each batch, and in afterPeer when it has nothing more to send.
 func (c *Conn) peerEnds(how peerHalf) {
 	c.stream.Refuse()
 	c.mu.Lock()
@@ -184,10 +183,10 @@ func (c *Conn) failOutstanding() {
 }
 
 // afterPeer ends a connection whose peer has ended its half, when there is nothing more to
-// send. Work that is still outstanding can no longer be done (draft-hilland-rddp-verbs section
-// 6.2.2.2), and a message that is unfinished can no longer be finished. Where a call of Fail runs,
-// the peer may have answered its Terminate already: the connection then ends as Fail says, which
-// posts when it has recorded the cause.
+// send. Outstanding work can no longer be done (draft-hilland-rddp-verbs section 6.2.2.2), and
+// an unfinished message can no longer be finished. If a call of Fail is running, the peer may
+// already have answered its Terminate: Fail then decides how the connection ends, and posts once
+// it has recorded the cause.
 func (c *Conn) afterPeer() {
 	c.mu.Lock()
 	stage, peer, failing := c.ending.stage, c.ending.peer, c.ending.users > 0
@@ -209,7 +208,7 @@ func (c *Conn) afterPeer() {
 	if !first {
 		return
 	}
-	c.tasks.Start(func() { // over TLS that may have to wait, which a poster must not
+	c.tasks.Start(func() { // over TLS, CloseSend may have to wait, which a poster must not
 		_ = c.llp.CloseSend() // it is not graceful if that has to wait for too long
 		c.advance(Closing, Closed, nil)
 		c.die(nil)
@@ -217,9 +216,9 @@ func (c *Conn) afterPeer() {
 }
 
 // sendFailed handles an error of LLP.Flush. Data that the peer sent before the connection was
-// lost may still be unread, and above all a Terminate. So, unless the connection is ending
-// already, the reader continues to the end of the input, which is near: the connection is lost
-// for the reader, too.
+// lost, in particular a Terminate, may still be unread. So, unless the connection is ending
+// already, the reader continues to the end of the input. That end is near: the connection is
+// lost for the reader, too.
 func (c *Conn) sendFailed(err error) {
 	c.mu.Lock()
 	e := &c.ending
@@ -251,7 +250,7 @@ func (c *Conn) Abort(cause error) {
 }
 
 // die ends both halves of the connection: gracefully if cause is nil or io.EOF, else with a
-// reset. It does not wait for the LLP, which may be held up by a net.Conn of the program.
+// reset. It does not wait for the LLP, which the application's net.Conn may block.
 func (c *Conn) die(cause error) {
 	c.mu.Lock()
 	first := !c.ending.closed

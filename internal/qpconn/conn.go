@@ -12,25 +12,24 @@ import (
 // An Owner is the queue pair that uses a connection. The Conn holds no lock when it calls the
 // methods, except ReceiveOverdue.
 type Owner interface {
-	// Received is called after each read, so that the Owner publishes the completions of the
+	// Received is called after each read, so that the Owner can publish the completions of that
 	// read. The caller has the right to receive.
 	Received()
-	// Sent is called after each batch that was sent. The caller has the right to send.
+	// Sent is called after each batch is sent. The caller has the right to send.
 	Sent()
-	// HasReceive reports whether a message that has found no receive is to be tried again: a receive
-	// is posted, or the queue has ended and the message is in error. If it reports false, the Owner
-	// must call Resume when a receive is posted.
+	// HasReceive reports whether to retry a message that found no receive: a receive is posted now,
+	// or the queue has ended and the message is in error. If it reports false, the Owner must call
+	// Resume when a receive is posted.
 	HasReceive() bool
 	// Notice reports that something has to wait.
 	Notice(n Notice)
 	// ReceiveOverdue reports that a message has waited for a receive for Config.ReceiveWait. If
-	// it finds no receive when it is tried again, that is an error. The Conn holds its mutex, and
+	// the message finds no receive on its next try, that is an error. The Conn holds its mutex, and
 	// no goroutine has the right to receive: otherwise the message could find a receive
-	// meanwhile, and the next message that waits would be in error. The method only notes it.
+	// meanwhile, and the next message that waits would be in error. The method only records this.
 	ReceiveOverdue()
 	// Failed reports that this side ends the stream because of an error, and returns the
-	// error that [Conn.Cause] is to return. It may be called for a connection that is ending
-	// already.
+	// error that [Conn.Cause] is to return. It may be called when the connection is already ending.
 	Failed(cause error) error
 	// Leaving is called once, when the LLP is about to be closed, or aborted.
 	Leaving()
@@ -84,8 +83,8 @@ func (c *Conn) inputReady() {
 	c.act(c.arbiter.ready())
 }
 
-// Nudge reports that the wait of a [Waiter] may be over. The caller must make Done of the
-// Waiter true before it calls Nudge. Without a Conn, c being nil, no wait depends on it.
+// Nudge reports that the wait of a [Waiter] may be over. The caller must make the Waiter's Done
+// true before it calls Nudge. If c is nil, no wait depends on it, and Nudge does nothing.
 func (c *Conn) Nudge() {
 	if c == nil {
 		return
@@ -94,8 +93,8 @@ func (c *Conn) Nudge() {
 	c.act(c.arbiter.nudge())
 }
 
-// act performs the actions that a step of the arbiter has returned, except those of the caller,
-// which it returns. c.mu must be held; act releases it.
+// act performs the actions d that a step of the arbiter returned, except those that the caller
+// itself must perform, and returns the set. c.mu must be held; act releases it.
 func (c *Conn) act(d do) do {
 	if d&doDisarm != 0 {
 		c.llp.Disarm()

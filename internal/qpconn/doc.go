@@ -9,22 +9,22 @@
 // use the rights:
 //
 //   - A waiter, in [Conn.Wait], receives while it waits.
-//   - The reader is started when input arrives and no goroutine waits, and when a message that
-//     has waited for a receive is tried again. It ends when no more input has arrived for a while.
+//   - The reader starts when input arrives while no goroutine waits, and when a message that
+//     waited for a receive is tried again. It ends when no more input has arrived for a while.
 //   - A poster, in [Conn.Post], sends what it has queued, but never waits for the network.
-//   - The writer is started when sending has to wait for the network, or when more than one
-//     share is to be sent and no other goroutine is available for it.
+//   - The writer starts when sending has to wait for the network, or when more than one share
+//     remains and no other goroutine is available to send it.
 //
-// One more goroutine closes or aborts the LLP, at the end, without a right. The method of a net.Conn
-// of the program may not return, so no other goroutine waits for it. Likewise one ends our half after
-// the peer has ended its half.
+// At the end, one more goroutine closes or aborts the LLP without holding a right. No other goroutine
+// waits for it, because a method of the application's net.Conn may not return. For the same reason a
+// separate goroutine ends our half after the peer has ended its half.
 //
 // # Locks
 //
 // Each Conn has one mutex. It is held for one step of the arbiter, and for the actions that
-// must precede the next step: to arm or disarm the LLP, which takes the mutex of a
+// must precede the next step: arming or disarming the LLP, which takes the mutex of a
 // transport.Poller. So the mutex may be taken while any lock of the layers above is held.
 // [Conn.Post], [Conn.Fail] and the other methods that end a connection call the [Owner], so
-// they must be called with no lock held. [Conn.Nudge] and [Conn.Resume] may be called with
-// any lock held that is before Conn in package lockorder.
+// they must be called with no lock held. [Conn.Nudge] and [Conn.Resume] may be called while
+// holding any lock that precedes Conn in package lockorder.
 package qpconn

@@ -9,7 +9,7 @@ import (
 )
 
 // endError wraps the first cause of the end of a queue pair. All errors that the queue pair
-// returns from then on wrap that cause and net.ErrClosed.
+// returns afterwards wrap that cause and net.ErrClosed.
 type endError struct{ cause error }
 
 func (e *endError) Error() string {
@@ -21,7 +21,7 @@ func (e *endError) Error() string {
 
 func (e *endError) Unwrap() []error { return []error{e.cause, net.ErrClosed} }
 
-// EndError returns an error that wraps the cause of the end of a queue pair, and net.ErrClosed.
+// EndError returns an error that wraps both the cause of the end of a queue pair and net.ErrClosed.
 func EndError(cause error) error {
 	if errors.Is(cause, net.ErrClosed) {
 		return cause

@@ -33,13 +33,13 @@ const (
 	BadClose                 // the peer has sent a message after we ended our half
 )
 
-// A peerHalf is how the peer's half of the connection is. The reader finds its end:
+// A peerHalf is the state of the peer's half of the connection. The reader finds its end:
 //
 //	sends --the end, after whole messages--> ended
 //	sends --the end, in the middle of a message--> cut
 //	ended --our half is to end, too--> answered
 //
-// afterPeer decides what either end means, which depends on the [Stage].
+// afterPeer decides what each kind of end means, which depends on the [Stage].
 type peerHalf uint8
 
 const (
@@ -50,20 +50,20 @@ const (
 )
 
 const (
-	// PeerEndTime bounds how long a connection waits until a Terminate is sent and the peer has
-	// ended its half after it.
+	// PeerEndTime bounds how long a connection waits for a Terminate to be sent and for the peer
+	// to end its half afterwards.
 	PeerEndTime = 2 * time.Second
-	// readOnTime bounds how long a connection that can send no more reads the remaining input.
+	// readOnTime bounds how long a connection that can no longer send reads the remaining input.
 	readOnTime = 500 * time.Millisecond
 )
 
 // ending is the state of the end of a connection. The mutex of the Conn guards it.
 //
-// After a Terminate, of either side, we end our half of the connection, and discard all input
-// until the peer ends its half: to close at once would answer unread input with a reset, which
-// would destroy a Terminate that has not arrived yet. When both halves have ended, or that has
-// taken too long, the LLP is closed. The receiver and the sender then each return from their
-// system call. When both have given up their right, Flush and Ended are called.
+// After a Terminate from either side, we end our half of the connection, and discard all input
+// until the peer ends its half: closing at once would answer unread input with a reset, which
+// would destroy a Terminate that has not arrived yet. When both halves have ended, or that takes
+// too long, the LLP is closed. The receiver and the sender then return from their system calls.
+// When both have given up their rights, Flush and Ended are called.
 type ending struct {
 	stage   Stage
 	reason  Reason        // the first reason
@@ -76,12 +76,12 @@ type ending struct {
 	sendErr error // the network accepts nothing more
 	closed  bool  // the LLP was closed, or is about to be
 
-	users int  // calls of Fail that are running; the connection ends after them; -1: it has ended
-	due   bool // only those calls delay the end
+	users int  // running calls of Fail; the connection ends after them; -1: it has ended
+	due   bool // only running calls of Fail delay the end
 }
 
-// advance enters a stage, and records the first reason and the first cause. An abort changes
-// nothing of a graceful end, before which all work was done.
+// advance enters a stage, and records the first reason and the first cause. An abort does not
+// change a graceful end, before which all work was done.
 func (e *ending) advance(to Stage, r Reason, cause error) {
 	if r == Aborted && e.reason == Closed {
 		return
@@ -112,7 +112,7 @@ func (e *ending) bound(d time.Duration, late func()) {
 	}
 }
 
-// use prevents the end of the connection until unuse. It reports false if it has ended.
+// use prevents the end of the connection until unuse. It reports false if the connection has ended.
 func (e *ending) use() bool {
 	if e.users < 0 {
 		return false
@@ -127,8 +127,8 @@ func (e *ending) unuse() (finish bool) {
 	return e.due && e.mayFinish()
 }
 
-// mayFinish reports whether the connection may end now. Both halves have ended. If it reports
-// false, a later unuse reports true.
+// mayFinish reports whether the connection may end now; both halves must have ended. If it
+// reports false, a later unuse reports true.
 func (e *ending) mayFinish() bool {
 	if e.users > 0 {
 		e.due = true
@@ -145,8 +145,8 @@ func (c *Conn) Stage() Stage {
 	return c.ending.stage
 }
 
-// Cause returns why the connection ends: the first reason, 0 while there is none, and the first
-// error, nil for a graceful end.
+// Cause returns why the connection ends: the first reason, or 0 if there is none yet, and the
+// first error, or nil for a graceful end.
 func (c *Conn) Cause() (Reason, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,8 +160,8 @@ func (c *Conn) advance(to Stage, r Reason, cause error) {
 	c.ending.advance(to, r, cause)
 }
 
-// After calls f after d, in a goroutine of its own, unless the connection has ended by then. A timer that still ran
-// would keep all that the queue pair refers to, and with it memory of the program.
+// After calls f in its own goroutine after d, unless the connection has ended by then. The end stops the timer, since
+// a running timer would keep everything that the queue pair refers to, including memory of the application.
 func (c *Conn) After(d time.Duration, f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,18 +29,18 @@ func ReceiveStatus(cause error) rdmap.Status {
 	return rdmap.StatusFlushed
 }
 
-// NothingButTerminate reports whether nothing has come of the peer but, perhaps, a Terminate.
+// NothingButTerminate reports whether the peer has sent nothing except, perhaps, a Terminate.
 func NothingButTerminate(s rdmap.Stats) bool {
 	s.In[rdmap.OpTerminate] = rdmap.Traffic{}
 	return s == rdmap.Stats{Out: s.Out}
 }
 
-// reorderWindow is how many segments may come ahead of one that is missing, as many as
-// a peer may have under way on a session of SCTP (RFC 5043 section 10). What they make
-// this side remember grows with how far ahead they are, to some 2 MiB.
+// reorderWindow is how many segments may arrive ahead of a missing one: as many as a peer may
+// have in flight on an SCTP session (RFC 5043 section 10). The state that this side keeps for
+// them grows with their distance from the missing segment, to about 2 MiB.
 const reorderWindow = 1<<15 - 1
 
-// Window is how many segments may be out of order: 0 for an LLP that keeps the order.
+// Window returns how many segments may arrive out of order: 0 for an LLP that keeps the order.
 func Window(llp transport.LLP) int {
 	if llp.Caps().OutOfOrder {
 		return reorderWindow

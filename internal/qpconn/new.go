@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Config holds what a [Conn] is made from. All fields but the last two must be set.
+// A Config holds the parameters of a [Conn]. All fields but the last two must be set.
 type Config struct {
 	LLP     transport.LLP
 	Stream  *rdmap.Stream
@@ -17,13 +17,13 @@ type Config struct {
 	Tasks   *tasks.Group
 	// ReceiveWait is how long a message waits for a receive to be posted.
 	ReceiveWait time.Duration
-	// StallWait is how long posted work makes no progress before NoticeNoProgress, 8 ms at
-	// least; 0: there is no such notice.
+	// StallWait is how long posted work must make no progress before NoticeNoProgress, at least
+	// 8 ms; 0: there is no such notice.
 	StallWait time.Duration
 }
 
-// New returns a Conn that does not receive before Start, unless it ends, and does not begin to send
-// by itself. A call of Post or an ending method before Start takes effect at once.
+// New returns a Conn that does not receive before Start, unless it ends, and does not start sending
+// by itself. A call of Post, or of a method that ends the connection, takes effect even before Start.
 func New(c Config) *Conn {
 	n := &Conn{llp: c.LLP, stream: c.Stream, owner: c.Owner, sweeper: c.Sweeper, tasks: c.Tasks, receiveWait: c.ReceiveWait, stallWait: c.StallWait}
 	n.ending.drained = make(chan struct{})

@@ -10,15 +10,15 @@ import (
 type progress struct {
 	timer *time.Timer // nil: it is not watched
 	last  rdmap.Progress
-	still int // how many looks in a row have seen nothing change
+	still int // how many consecutive looks have seen no change
 }
 
-// progressLooks is how many looks there are in Config.StallWait, a millisecond apart at least: each of
-// them costs processor time, also where nothing is under way.
+// progressLooks is the number of looks within Config.StallWait. They are at least a millisecond apart,
+// because each costs processor time even when no work is outstanding.
 const progressLooks = 8
 
-// watchProgress causes a notice if work makes no progress for Config.StallWait, and up to one look
-// longer. A clock that ticks beside the data path costs that path nothing.
+// watchProgress causes a notice if work makes no progress for Config.StallWait, or up to one look
+// longer. The timer runs beside the data path, and so costs that path nothing.
 func (c *Conn) watchProgress() {
 	if c.stallWait <= 0 {
 		return
@@ -31,7 +31,7 @@ func (c *Conn) watchProgress() {
 	}
 }
 
-// lookAtProgress is called by the timer. There is one notice for each time that work stands still.
+// lookAtProgress is called by the timer. It causes one notice each time that work stops making progress.
 func (c *Conn) lookAtProgress(every time.Duration) {
 	now, busy := c.stream.Progress()
 	c.mu.Lock()

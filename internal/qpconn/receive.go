@@ -80,15 +80,15 @@ func (c *Conn) received(err error) (holds bool) {
 	return false
 }
 
-// goesOn lets the sender go on after a read: a message may be ready to be sent, or all work may be
-// done. The caller has the right to receive; open and draining are of the connection as it has read.
+// goesOn lets the sender continue after a read: a message may be ready to be sent, or all work may be
+// done. The caller has the right to receive; open and draining describe the connection after the read.
 func (c *Conn) goesOn(open, draining bool) {
 	if open && (c.hears() || c.stream.Pending() || draining) {
 		c.Post()
 	}
 }
 
-// hears reports, once, that the first segment has arrived: from then on a responder may send.
+// hears reports true once, when the first segment has arrived: from then on a responder may send.
 func (c *Conn) hears() bool {
 	if c.heard || c.Fenced() {
 		return false
@@ -97,8 +97,8 @@ func (c *Conn) hears() bool {
 	return true
 }
 
-// Fenced reports whether this side may not send yet, because it is a responder that has not
-// received anything (RFC 5044 section 7.1.2).
+// Fenced reports whether this side may not send yet, because it is a responder that has received
+// nothing so far (RFC 5044 section 7.1.2).
 func (c *Conn) Fenced() bool {
 	f, ok := c.llp.(interface{ Fenced() bool })
 	return ok && f.Fenced()

@@ -6,7 +6,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Post sends the queued work, or leaves that to the goroutine that has the right to send. It does
+// Post sends the queued work, or leaves it to the goroutine that has the right to send. Post does
 // not wait for the network.
 func (c *Conn) Post() {
 	c.mu.Lock()
@@ -30,8 +30,8 @@ const (
 )
 
 // send sends shares until there is nothing more to send or another goroutine is to continue.
-// The caller has the right to send. With wait, which only the writer sets, it waits for the
-// network.
+// The caller has the right to send. If wait is set, which only the writer does, it waits for
+// the network.
 func (c *Conn) send(wait bool) {
 	for {
 		out := c.share(wait)
@@ -52,7 +52,7 @@ func (c *Conn) send(wait bool) {
 	}
 }
 
-// after makes the step of the arbiter that follows a share. c.mu must be held.
+// after performs the arbiter step that follows a share. c.mu must be held.
 func (c *Conn) after(out outcome) do {
 	switch out {
 	case allSent:
@@ -66,8 +66,8 @@ func (c *Conn) after(out outcome) do {
 	}
 }
 
-// share sends a share. With wait, it continues as long as it has to wait, and leaves the rest to
-// other goroutines once the network accepts a batch without waiting.
+// share sends a share. With wait, it continues while it has to wait for the network, and leaves
+// the rest to other goroutines once the network accepts a batch without waiting.
 func (c *Conn) share(wait bool) outcome {
 	for batches := shareBatches; batches > 0; {
 		c.checkPeer()
@@ -113,8 +113,8 @@ func (c *Conn) sentAtTheEnd() {
 	c.checkDrained()
 }
 
-// fenced leaves the batch unsent until the first segment of the peer arrives. A responder that
-// must end before that may not even send a Terminate (RFC 5044 section 7.1.2). It reports false if
+// fenced leaves the batch unsent until the peer's first segment arrives. A responder that must
+// end before that may not even send a Terminate (RFC 5044 section 7.1.2). fenced reports false if
 // that segment has arrived meanwhile, which may be why the stream is ending.
 func (c *Conn) fenced() bool {
 	ending := c.Stage() == Terminating

@@ -11,8 +11,8 @@ type stalled struct {
 	count uint64      // how often a message has waited
 }
 
-// stall gives up the right to receive, because a message has found no receive. It reports true
-// if the caller keeps the right, because the connection is ending.
+// stall gives up the right to receive, because a message found no receive. It reports true if the
+// caller keeps the right because the connection is ending.
 func (c *Conn) stall() (holds bool) {
 	c.mu.Lock()
 	d := c.arbiter.stall()
@@ -57,8 +57,8 @@ func (c *Conn) startReceiveTimer() *time.Timer {
 	return t
 }
 
-// Resume reports that a receive was posted, or that a message must not wait for one any longer.
-// The caller must call it after that has happened, not before. Resume returns whether a message waited.
+// Resume tells c that a receive was posted, or that a message must not wait for one any longer.
+// The caller must call it after that has happened, not before. Resume reports whether a message waited.
 func (c *Conn) Resume() (waited bool) {
 	c.mu.Lock()
 	return c.resume()
@@ -74,8 +74,8 @@ func (c *Conn) resume() (waited bool) {
 	return d != 0
 }
 
-// ResumeStalled is Resume if a message waits for a receive, which it reports. The caller has ended
-// the queue of receives, so the message fails, and the stream with it.
+// ResumeStalled calls Resume if a message waits for a receive, and reports whether one did. The
+// caller has ended the receive queue, so the message fails, and the stream with it.
 func (c *Conn) ResumeStalled() bool {
 	c.mu.Lock()
 	if c.arbiter.rx != rxStalled {

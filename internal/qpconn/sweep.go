@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// quickReturn is how soon a waiter must come back to have the right to receive reserved for
-	// its next wait: to arm and disarm around each wait costs two system calls.
+	// quickReturn is how soon a waiter must come back for the right to receive to be reserved for
+	// its next wait: arming and disarming around each wait costs two system calls.
 	quickReturn = 200 * time.Microsecond
-	// reserveTime is about how long the right to receive is reserved, and the right to send is
-	// offered.
+	// reserveTime is roughly how long the right to receive stays reserved, and the right to send
+	// stays offered.
 	reserveTime = 500 * time.Microsecond
-	// shareTime is how long a goroutine needs at most that sends a share, waits for completions,
-	// and comes back.
+	// shareTime is the longest that a goroutine is expected to need to send a share, wait for
+	// completions, and come back.
 	shareTime = 2 * time.Millisecond
-	// lingerTime is how long a reader waits for more input before it gives the right up. A
-	// reader that waits notices the next message soonest. If messages are further apart, waiting
-	// is useless, and to wake the reader costs more than to arm.
+	// lingerTime is how long a reader waits for more input before it gives up the right. A
+	// waiting reader notices the next message soonest. If messages are further apart, waiting
+	// is useless, and waking the reader costs more than arming.
 	lingerTime = 10 * time.Millisecond
 )
 
@@ -31,7 +31,7 @@ type pace struct {
 	waited uint64    // value of waits when the last share was sent
 	shared time.Time // when the last share was sent
 	seen   time.Time // when a reader last found no more input
-	quick  bool      // the waiter that last came to read at once did so within quickReturn of left
+	quick  bool      // the last waiter that could read at once came within quickReturn of left
 	listed bool      // the Conn is on the list of the Sweeper
 }
 
@@ -45,7 +45,7 @@ func (p *pace) leaves() bool {
 	return p.quick
 }
 
-// expects is called when a share was sent. It reports whether a waiter is expected to come at
+// expects is called after a share was sent. It reports whether a waiter is expected to come at
 // once: a wait has ended since the previous share, which was sent less than shareTime ago.
 func (p *pace) expects() bool {
 	now := time.Now()
@@ -54,8 +54,8 @@ func (p *pace) expects() bool {
 	return soon
 }
 
-// Waited reports that a wait for completions of the send queue has ended that did not use
-// [Conn.Wait]. c may be nil, as for Nudge.
+// Waited reports the end of a wait for send queue completions that did not use [Conn.Wait].
+// c may be nil, as for Nudge.
 func (c *Conn) Waited() {
 	if c == nil {
 		return
@@ -81,8 +81,8 @@ func sweepAfter(rx rxState) time.Duration {
 	return reserveTime
 }
 
-// sweep ends a reservation, an offer or a lingering whose time is over. It returns the time
-// after which it must be called again, 0 if it need not be.
+// sweep ends a reservation, an offer or a lingering wait whose time is over. It returns the time
+// after which it must be called again, or 0 if it need not be.
 func (c *Conn) sweep(now time.Time) time.Duration {
 	c.mu.Lock()
 	a, p := &c.arbiter, &c.pace
@@ -120,7 +120,7 @@ func (c *Conn) sweepNow() {
 
 // A Sweeper sweeps the connections on its list from time to time, so that on an idle connection
 // no right stays reserved or offered, and no reader lingers. It needs no goroutine: its alarm
-// calls it. The alarm is set only while there is a connection on the list.
+// calls it. The alarm is set only while the list holds a connection.
 type Sweeper struct {
 	// alarm calls look once, after about d.
 	alarm func(d time.Duration, look func()) error
@@ -128,7 +128,7 @@ type Sweeper struct {
 
 	mu    lockorder.Mutex[lockorder.Sweeper]
 	list  []*Conn
-	spare []*Conn       // empty; becomes the list while look sweeps the connections of the other
+	spare []*Conn       // empty; becomes the list while look sweeps the old list
 	due   time.Duration // the duration for which the alarm was set; 0: it is not set
 }
 
@@ -188,7 +188,7 @@ func (s *Sweeper) look() {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	added := s.list // meanwhile
+	added := s.list // connections added meanwhile
 	s.list = append(left, added...)
 	clear(added)
 	s.spare = added[:0]

@@ -13,29 +13,29 @@ import (
 type Waiter interface {
 	// Done reports whether the wait is over. It may be called at any time.
 	Done() bool
-	// Enlist requests a token when Done may have become true, and Delist withdraws the request.
+	// Enlist requests a token for when Done may have become true, and Delist withdraws the request.
 	// A Waiter that receives requests none, because it checks Done itself, or is nudged.
 	Enlist()
 	Delist()
-	// Token returns that of the Waiter. Telling it is a hint: the Waiter checks whether it is done
-	// or may receive, and otherwise continues to wait.
+	// Token returns the Waiter's Token. A call of Tell is a hint: the Waiter checks whether it is
+	// done or may receive, and otherwise continues to wait.
 	Token() Token
 }
 
-// A Plan is how a Waiter that receives waits: it polls for a time, and then sleeps.
+// A Plan describes how a receiving Waiter waits: it polls for a time, and then sleeps.
 type Plan struct {
 	Poll  time.Duration
 	Sleep transport.Wait // Park or Block
 }
 
-// Wait returns when w is done or ctx has ended. It receives meanwhile, if no other goroutine
-// does. Without a Conn, c being nil, it only sleeps.
+// Wait returns when w is done or ctx has ended. Meanwhile it receives, if no other goroutine
+// does. If c is nil, it only sleeps.
 func (c *Conn) Wait(ctx context.Context, w Waiter, p Plan) {
 	if c == nil {
 		sleepUntilDone(ctx, w)
 		return
 	}
-	done := ctx.Done() // a nil ctx panics here, before w has anything
+	done := ctx.Done() // a nil ctx panics here, before w holds or has queued for a right
 	holds := c.come(w)
 	poll := polling{limit: p.Poll}
 	var stop func() bool // cancels the nudge at the end of ctx
@@ -86,8 +86,8 @@ func (c *Conn) sleep(ctx context.Context, w Waiter) (holds bool) {
 	return c.arbiter.holds(w)
 }
 
-// sleepUntilDone returns when w is done or ctx has ended. It is [Conn.Wait] where there is no
-// connection on which w could receive.
+// sleepUntilDone returns when w is done or ctx has ended. It implements [Conn.Wait] when there
+// is no connection on which w could receive.
 func sleepUntilDone(ctx context.Context, w Waiter) {
 	for !w.Done() && ctx.Err() == nil {
 		sleep(ctx, w)
@@ -135,7 +135,7 @@ func (c *Conn) receiveFor(ctx context.Context, w Waiter, how transport.Wait, pol
 	return c.received(err)
 }
 
-// polling measures how long a Waiter has polled.
+// A polling measures how long a Waiter has polled.
 type polling struct {
 	limit time.Duration
 	began time.Time // zero: it has not polled since it last slept or received

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// A Range is what the value of a field may be.
+// A Range is the range of values that a field may have.
 type Range struct {
 	Name        string
 	Value       *int
@@ -13,8 +13,8 @@ type Range struct {
 	Least, Most int
 }
 
-// Within sets the defaults of the fields, and checks their values. The error of one that is too
-// large matches limit.
+// Within sets the defaults of the fields, and checks their values. The error for a value that is
+// too large matches limit.
 func Within(limit error, fields []Range) error {
 	for _, f := range fields {
 		if *f.Value == 0 {
@@ -30,8 +30,8 @@ func Within(limit error, fields []Range) error {
 	return nil
 }
 
-// Defaults replaces each field of limits that is 0 by that of def. It refuses a negative one. All
-// fields of a T are ints.
+// Defaults replaces each field of limits that is 0 by the same field of def. It refuses negative
+// fields. All fields of a T must be ints.
 func Defaults[T any](name string, limits, def *T) error {
 	v, d := reflect.ValueOf(limits).Elem(), reflect.ValueOf(def).Elem()
 	for i := range v.NumField() {
@@ -45,8 +45,8 @@ func Defaults[T any](name string, limits, def *T) error {
 	return nil
 }
 
-// Negative is an error that names the first field of a structure whose value is a negative number, nil if there is none. It
-// does not look into fields that are structures or arrays.
+// Negative returns an error that names the first field of a structure whose value is a negative number, nil if there is none.
+// It does not examine fields that are structures or arrays.
 func Negative(name string, config any) error {
 	v := reflect.ValueOf(config)
 	for i := range v.NumField() {

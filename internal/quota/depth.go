@@ -2,7 +2,7 @@ package quota
 
 import "fmt"
 
-// Depth checks the depth of a queue against the most that it may be. The error of one that is too deep matches limit.
+// Depth checks the depth of a queue against its maximum. The error for a queue that is too deep matches limit.
 func Depth(limit error, queue string, depth, most int) error {
 	switch {
 	case depth < 1:

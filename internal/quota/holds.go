@@ -1,6 +1,6 @@
 package quota
 
-// A Hold is something that a T takes, which may fail, and later gives back.
+// A Hold is a resource that a T takes, which may fail, and later gives back.
 type Hold[T any] struct {
 	Take func(T) error
 	Give func(T)
@@ -9,7 +9,7 @@ type Hold[T any] struct {
 // Holds are taken in order, and given back in the reverse order.
 type Holds[T any] []Hold[T]
 
-// Take takes all of them for t. If one cannot be taken none is, and Take returns its error.
+// Take takes all of them for t. If one cannot be taken, Take takes none, and returns that error.
 func (h Holds[T]) Take(t T) error {
 	for i := range h {
 		if err := h[i].Take(t); err != nil {

@@ -2,8 +2,8 @@ package quota
 
 import "sync/atomic"
 
-// IDs are identities of objects. They decide which peer may use a region, so one must never come again while the process
-// lives: 32 bits would not last two months of a server that takes a thousand connections a second.
+// IDs issues identities of objects. Identities decide which peer may use a region, so none may recur while the process
+// runs: 32 bits would not last two months on a server that accepts a thousand connections a second.
 type IDs struct{ last atomic.Uint64 }
 
 // Next returns a new identity. It is never zero.

@@ -1,15 +1,15 @@
-// Package quota counts what there may be only so many of.
+// Package quota counts resources whose number is limited.
 package quota
 
 import "github.com/goiwarp/iwarp/internal/lockorder"
 
-// A Count is how many of a resource are in use. The zero value is none.
+// A Count is the number of units of a resource that are in use. The zero value is none.
 type Count struct {
 	mu lockorder.Mutex[lockorder.Leaf]
 	n  int
 }
 
-// Take adds one. It reports false, and adds none, if there are limit of them.
+// Take adds one. If limit are in use already, it adds none and reports false.
 func (c *Count) Take(limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -20,14 +20,14 @@ func (c *Count) Take(limit int) bool {
 	return true
 }
 
-// Give takes one away.
+// Give subtracts one.
 func (c *Count) Give() {
 	c.mu.Lock()
 	c.n--
 	c.mu.Unlock()
 }
 
-// InUse is how many there are.
+// InUse returns how many are in use.
 func (c *Count) InUse() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

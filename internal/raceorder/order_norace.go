@@ -2,17 +2,17 @@
 
 package raceorder
 
-// Enabled tells whether the race detector is on.
+// Enabled reports whether the race detector is on.
 const Enabled = false
 
-// Lock does nothing outside of the race detector.
+// Lock does nothing without the race detector.
 func Lock() {}
 
-// Unlock does nothing outside of the race detector.
+// Unlock does nothing without the race detector.
 func Unlock() {}
 
-// Send does nothing outside of the race detector.
+// Send does nothing without the race detector.
 func Send() {}
 
-// Receive does nothing outside of the race detector.
+// Receive does nothing without the race detector.
 func Receive() {}

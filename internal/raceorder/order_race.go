@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Enabled tells whether the race detector is on.
+// Enabled reports whether the race detector is on.
 const Enabled = true
 
 var mu sync.Mutex
@@ -16,15 +16,15 @@ var mu sync.Mutex
 // Lock begins an access to memory that peers may share.
 func Lock() { mu.Lock() }
 
-// Unlock ends it.
+// Unlock ends the access that Lock began.
 func Unlock() { mu.Unlock() }
 
-// network stands for all networks whose sockets do not tell the race detector themselves.
+// network represents all networks whose sockets do not inform the race detector themselves.
 var network byte
 
-// Send says that something is about to be sent: all of it happened before what follows
-// the Receive at its other end.
+// Send tells the race detector that something is about to be sent: everything before Send
+// happens before everything after the Receive at the other end.
 func Send() { runtime.RaceReleaseMerge(unsafe.Pointer(&network)) }
 
-// Receive says that something was received.
+// Receive tells the race detector that something was received.
 func Receive() { runtime.RaceAcquire(unsafe.Pointer(&network)) }

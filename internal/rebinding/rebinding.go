@@ -1,4 +1,4 @@
-// Package rebinding knows requests of HTTP that the name of another site has led to this host (DNS rebinding).
+// Package rebinding recognises HTTP requests that the name of another site has led to this host (DNS rebinding).
 package rebinding
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Refuse answers a request to a loopback address that names a host which is none, and reports whether it was one: its sender is a
-// page of another site.
+// Refuse answers a request to a loopback address whose Host is neither localhost nor an IP address, because a page of another
+// site has sent it. It reports whether it has answered.
 func Refuse(w http.ResponseWriter, r *http.Request) bool {
 	if !misdirected(r) {
 		return false

@@ -1,14 +1,14 @@
 // Package recent keeps the latest of many entries.
 package recent
 
-// A Log keeps the latest entries, as many as Add says. The zero value is empty.
+// A Log keeps the latest entries, up to the number passed to Add. The zero value is empty.
 type Log[E any] struct {
 	kept []E
 	next int // the oldest, if it is full
 }
 
-// Add adds an entry, in place of the oldest one if there are most of them, which is the same number in
-// every call.
+// Add adds an entry. If the Log holds most entries, the new one replaces the oldest. most must be the
+// same in every call.
 func (l *Log[E]) Add(e E, most int) {
 	if len(l.kept) < most {
 		l.kept = append(l.kept, e)

@@ -14,7 +14,7 @@ import (
 
 // Options describe a pipe of records. Both directions are alike.
 type Options struct {
-	// MaxULPDU is what both ends answer to MaxULPDU, in octets. Zero: 1452, as on
+	// MaxULPDU is what MaxULPDU of both ends returns, in octets. Zero: 1452, as on
 	// Ethernet.
 	MaxULPDU int
 	// Window lets segments overtake one another: each is handed up before the
@@ -22,12 +22,12 @@ type Options struct {
 	Window int
 	// Seed chooses among the orders.
 	Seed uint64
-	// Batch is how many segments Append takes before it wants a Flush. Zero: 64.
+	// Batch is how many segments Append takes before it requires a Flush. Zero: 64.
 	Batch int
-	// Read is how many segments one Receive hands up at most. Zero: 64.
+	// Read is the maximum number of segments that one Receive hands up. Zero: 64.
 	Read int
 	// Limit bounds the octets of one direction that are flushed and not yet taken by
-	// the peer's Placer; Flush waits beyond it. A single segment always passes.
+	// the peer's Placer; beyond it Flush waits. A single segment always passes.
 	// Zero: 1 MiB.
 	Limit int
 }
@@ -45,7 +45,7 @@ const (
 // segments by itself, as SCTP does, and may hand them up out of order. Nothing is
 // lost. Like [transport.Pipe] it can be used within a testing/synctest bubble and has no
 // goroutine; Arm reports false. An end that is aborted, or closed with segments
-// not yet taken, resets the connection: the peer meets ECONNRESET.
+// not yet taken, resets the connection: the peer gets ECONNRESET.
 func New(o Options) (a, b transport.LLP) {
 	if o.MaxULPDU <= 0 {
 		o.MaxULPDU = defaultULPDU
@@ -68,7 +68,7 @@ func New(o Options) (a, b transport.LLP) {
 	return x, y
 }
 
-// pipe is what the two ends share.
+// pipe is the state that the two ends share.
 type pipe struct {
 	options Options
 
@@ -86,8 +86,8 @@ type end struct {
 
 	// Guarded by pipe.mu:
 	in      queue
-	held    *record // taken out of in, but not by the Placer
-	refused error   // what the Placer said of a segment: nothing more is delivered
+	held    *record // taken out of in, but not yet accepted by the Placer
+	refused error   // the Placer's error for a segment: nothing more is delivered
 	woken   bool
 	closed  error // not nil: this end is closed
 }
@@ -159,7 +159,7 @@ func (e *end) shut(why error, reset bool) {
 	p.changed.Broadcast()
 }
 
-// failure is why nothing can be received any more, or nil. The caller holds the
+// failure returns why nothing can be received any more, or nil. The caller holds the
 // pipe's mutex.
 func (e *end) failure(op string) error {
 	switch {
@@ -178,7 +178,7 @@ func (e *end) opError(op string, errno syscall.Errno) error {
 	}
 }
 
-// Caps tells whether the options ask for reordering. Memory has no digest.
+// Caps reports whether the options request reordering. Memory has no digest.
 func (e *end) Caps() transport.Caps { return transport.Caps{OutOfOrder: e.pipe.options.Window > 1} }
 func (e *end) Path() string         { return network }
 func (e *end) LocalAddr() net.Addr  { return e.local }

@@ -7,14 +7,14 @@ import (
 	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
-// queue is what is on its way to one end, in the sender's order. The pipe's
-// mutex guards it.
+// queue holds the segments on their way to one end, in the sender's order. The
+// pipe's mutex guards it.
 type queue struct {
 	records []*record
 	octets  int // flushed by the peer and not yet taken
 	spare   []*record
 	rnd     *rand.Rand
-	ended   bool // no more will come
+	ended   bool // no more segments will come
 }
 
 type record struct {
@@ -22,7 +22,7 @@ type record struct {
 	data []byte
 }
 
-// push puts in a segment. What it copies into is a record that was taken before, so
+// push adds a segment. It copies the segment into a record that was taken before, so
 // that nothing is allocated in steady state.
 func (q *queue) push(seq uint64, size int, s *outSegment) {
 	var r *record
@@ -42,8 +42,8 @@ func (q *queue) push(seq uint64, size int, s *outSegment) {
 	q.records = append(q.records, r)
 }
 
-// pop takes out one record: the first, or one within the window after it. It returns nil if
-// there is none.
+// pop removes one record and returns it: the first, or one within the window after it. It returns
+// nil if there is none.
 func (q *queue) pop(window int) *record {
 	if len(q.records) == 0 {
 		return nil
@@ -60,8 +60,8 @@ func (q *queue) pop(window int) *record {
 	return r
 }
 
-// done gives back a record that was taken. Only as many are kept as fit the limit
-// on what is in flight, because each was counted there.
+// done gives back a record that was taken. The limit on octets in flight bounds the
+// number of records that are kept, because each was counted there.
 func (q *queue) done(r *record) {
 	q.octets -= len(r.data)
 	q.spare = append(q.spare, r)

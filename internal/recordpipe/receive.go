@@ -22,7 +22,7 @@ func (e *end) Receive(pl transport.Placer, wait transport.Wait) error {
 	}
 }
 
-// deliver hands up what has arrived, at most one read's worth.
+// deliver hands up the segments that have arrived, at most as many as one read allows.
 func (e *end) deliver(pl transport.Placer) (some bool, err error) {
 	for range e.pipe.options.Read {
 		r, err := e.take()
@@ -64,7 +64,7 @@ func (e *end) take() (*record, error) {
 	return r, nil
 }
 
-// accept makes room for what the Placer took.
+// accept frees the room of a record that the Placer took.
 func (e *end) accept(r *record) {
 	p := e.pipe
 	p.mu.Lock()
@@ -76,7 +76,7 @@ func (e *end) accept(r *record) {
 	p.changed.Broadcast()
 }
 
-// refuse keeps what the Placer did not take: to present it again, or not at all.
+// refuse keeps a record that the Placer did not take, to present it again or not at all.
 func (e *end) refuse(r *record, err error) {
 	p := e.pipe
 	p.mu.Lock()
@@ -92,7 +92,7 @@ func (e *end) refuse(r *record, err error) {
 	}
 }
 
-// park waits until there is something to receive or to learn. ErrWoken: Wake was called.
+// park waits until there is a segment to receive or an error to report. ErrWoken: Wake was called.
 func (e *end) park() error {
 	p := e.pipe
 	p.mu.Lock()

@@ -7,16 +7,16 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// batch is what was appended and is not yet flushed. Its segments, and what
-// they hold, are used again.
+// batch holds the segments that were appended and are not yet flushed. Segments
+// and their memory are reused.
 type batch struct {
 	segs []outSegment
 	sent int    // how many of segs are out
 	seq  uint64 // of the next to go out
 }
 
-// outSegment is a segment: octets copied from the caller, then payload that still
-// is the caller's.
+// outSegment is a segment: octets copied from the caller, then payload that the
+// caller still owns.
 type outSegment struct {
 	own     []byte
 	payload [][]byte
@@ -30,7 +30,7 @@ func (s *outSegment) size() int {
 	return n
 }
 
-// stage copies payload, which may be what another peer writes.
+// stage copies payload, which another peer may be writing.
 func (s *outSegment) stage(payload [][]byte) {
 	raceorder.Lock()
 	defer raceorder.Unlock()
@@ -93,7 +93,7 @@ func (e *end) Flush(wait bool) error {
 	return nil
 }
 
-// cannotSend is why nothing can be sent any more, or nil.
+// cannotSend returns why nothing can be sent any more, or nil.
 func (e *end) cannotSend() error {
 	if err := e.failure("write"); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (e *end) flushSome() (some bool) {
 			break
 		}
 		q.push(o.seq, size, s)
-		clear(s.payload) // it is the caller's again
+		clear(s.payload) // the caller owns it again
 		s.payload = s.payload[:0]
 		o.sent++
 		o.seq++

@@ -32,7 +32,7 @@ func (f file) mode() int64 {
 	return 0o644
 }
 
-// tarred is a tar.gz of the files, which belong to root, with the directories that they need, below the one called top: "" or "./".
+// tarred returns a tar.gz of the files, which belong to root, and of the directories that they need, below top: "" or "./".
 func tarred(top string, files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -75,7 +75,7 @@ func tarred(top string, files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// directories are those that lead to a file, from the top.
+// directories returns the directories that lead to a file, from the top.
 func directories(name string) []string {
 	dir := path.Dir(name)
 	if dir == "." {
@@ -84,7 +84,7 @@ func directories(name string) []string {
 	return append(directories(dir), dir)
 }
 
-// zipped is a zip of the files.
+// zipped returns a zip of the files.
 func zipped(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -101,7 +101,7 @@ func zipped(files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// gzipped has neither a name nor a time.
+// gzipped compresses data, with neither a name nor a time in the header.
 func gzipped(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The bill of materials is of the form CycloneDX 1.6, https://cyclonedx.org/docs/1.6/json/. Only what is used of it is here.
+// The bill of materials has the format CycloneDX 1.6, https://cyclonedx.org/docs/1.6/json/. Only the parts used are defined here.
 type (
 	bill struct {
 		Schema       string       `json:"$schema"`
@@ -50,8 +50,8 @@ type (
 	}
 )
 
-// bill lists what a program consists of, as the program itself says: the modules that are linked into it, and Go's standard
-// library.
+// bill lists the components of a program, according to its own build information: the modules that are linked into it, and
+// Go's standard library.
 func (r *release) bill(t target, info *debug.BuildInfo, program []byte) ([]byte, error) {
 	sum := sha256.Sum256(program)
 	main := component{
@@ -94,7 +94,7 @@ func (c *component) identify() {
 	c.Ref = c.PURL
 }
 
-// serial is a UUID of version 8, made from the sum of the program, so that each build of it has the same.
+// serial returns a UUID of version 8, derived from the sum of the program, so that identical builds have the same UUID.
 func serial(sum [sha256.Size]byte) string {
 	u := sum[:16]
 	u[6] = u[6]&0x0f | 0x80

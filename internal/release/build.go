@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// build builds the program for a platform. What the environment says about builds does not count.
+// build builds the program for a platform. It ignores build settings of the environment.
 func (r *release) build(ctx context.Context, t target, path string) error {
 	stamp := fmt.Sprintf("-s -w -X main.version=%s -X main.commit=%s -X main.commitTime=%s", r.version, r.commit, r.time.UTC().Format(time.RFC3339))
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", stamp, "-o", path, "./cmd/iwarp")
@@ -27,7 +27,7 @@ func (r *release) build(ctx context.Context, t target, path string) error {
 	return nil
 }
 
-// completions are the scripts for shells, by the names that they have in archives.
+// completions lists the shell completion scripts and their names in archives.
 var completions = []struct{ shell, name string }{
 	{"bash", "completions/iwarp.bash"},
 	{"zsh", "completions/_iwarp"},
@@ -35,7 +35,7 @@ var completions = []struct{ shell, name string }{
 	{"powershell", "completions/iwarp.ps1"},
 }
 
-// manuals are the manual pages and the scripts for shells, which the program writes. That for this machine writes them for all platforms.
+// manuals returns the manual pages and the completion scripts. The program of this machine writes them for all platforms.
 func (r *release) manuals(ctx context.Context, scratch string) ([]file, error) {
 	here := target{runtime.GOOS, runtime.GOARCH}
 	program := filepath.Join(scratch, here.program())

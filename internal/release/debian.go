@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// control describes the package to Debian. Nothing is required: the program is static. Debian demands an address of the
-// maintainer, and the project has none for mail: this one belongs to the account of the project, and the site delivers no mail to
-// it. The description says where to report instead.
+// control describes the package to Debian. It has no dependencies: the program is static. Debian requires a maintainer address,
+// but the project has no mail address: this one belongs to the project's account, and the site delivers no mail to it. The
+// description says where to report instead.
 const control = `Package: iwarp
 Version: %s
 Architecture: %s
@@ -31,12 +31,12 @@ Description: RDMA over TCP and SCTP, in user space
  private, at the homepage.
 `
 
-// debianVersion is the version as Debian sorts it: a release candidate comes before its release.
+// debianVersion returns the version in the form that Debian sorts correctly: a release candidate comes before its release.
 func debianVersion(version string) string {
 	return strings.Replace(strings.TrimPrefix(version, "v"), "-", "~", 1)
 }
 
-// debianName is where a file of the archives is on Debian; "" means nowhere.
+// debianName returns where a file of the archives is installed on Debian; "" means nowhere.
 func debianName(name string) string {
 	switch dir, base := path.Split(name); {
 	case name == "iwarp":
@@ -57,7 +57,7 @@ func debianName(name string) string {
 	return ""
 }
 
-// debian makes a binary package of Debian from the files of an archive.
+// debian makes a Debian binary package from the files of an archive.
 func (r *release) debian(t target, files []file) ([]byte, error) {
 	var installed []file
 	copyright := "iwarp: https://github.com/goiwarp/iwarp, under the licence Apache-2.0.\n"
@@ -104,7 +104,7 @@ func (r *release) debian(t target, files []file) ([]byte, error) {
 	}, r.time), nil
 }
 
-// arArchive is an archive of ar(5), which a package of Debian is: see deb(5). Names have up to 16 octets.
+// arArchive returns an ar(5) archive, the format of a Debian package: see deb(5). Names have up to 16 octets.
 func arArchive(members []file, at time.Time) []byte {
 	var b bytes.Buffer
 	b.WriteString("!<arch>\n")

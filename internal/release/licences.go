@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// licenceName is how the files are called with which a module gives permissions, or asks for notices.
+// licenceName matches the names of the files in which a module grants permissions or requires notices.
 var licenceName = regexp.MustCompile(`(?i)^(licen[sc]e|copying|notice|patents)(\.[a-z]+)?$`)
 
-// licences are the texts that must go with a program, because it contains the code of these modules, and of Go.
+// licences returns the texts that must accompany a program, because it contains code of these modules, and of Go.
 func (r *release) licences(ctx context.Context, info *debug.BuildInfo) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString("The program iwarp contains code of the Go project, and of these modules. Their licences and notices follow.\n\n")

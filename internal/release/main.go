@@ -1,12 +1,12 @@
-// Command release makes the files of a release: programs for all platforms, as archives and Debian packages, with what they consist of
-// and their sums.
+// Command release makes the files of a release: programs for all platforms, as archives and Debian packages, with their bills of
+// materials and sums.
 //
 //	go run ./internal/release -version v0.1.0 -out dist
 //
-// It runs at the top of a checkout. The same commit, version and release of Go make the same octets, on any machine:
+// It runs at the top of a checkout. The same commit, version and Go release produce the same octets on any machine:
 // nothing in the files depends on the directory, the user, or the time of the build. docs/packaging.md describes them.
 //
-// Where there is no Git, -commit and -time say what is built:
+// If Git is not available, -commit and -time say what is built:
 //
 //	go run ./internal/release -version v0.1.0 -commit 1234abcd -time 2026-01-02T03:04:05Z -targets linux/arm64 -out dist
 //
@@ -29,16 +29,16 @@ import (
 	"time"
 )
 
-// everyTarget are the platforms of a release.
+// everyTarget lists the platforms of a release.
 const everyTarget = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64,freebsd/amd64,freebsd/arm64"
 
-// A release is what is made, and of what.
+// A release holds the parameters and the results of making a release.
 type release struct {
 	root    string // the checkout
 	out     string
-	version string // with its v
+	version string // with the leading v
 	commit  string
-	time    time.Time // that of all files
+	time    time.Time // of all files
 	targets []target
 }
 
@@ -47,7 +47,7 @@ type target struct{ os, arch string }
 
 func (t target) String() string { return t.os + "/" + t.arch }
 
-// program is the name of the program.
+// program returns the file name of the program.
 func (t target) program() string {
 	if t.os == "windows" {
 		return "iwarp.exe"
@@ -55,7 +55,7 @@ func (t target) program() string {
 	return "iwarp"
 }
 
-// semantic is a version of https://semver.org, with a v in front.
+// semantic matches a version of https://semver.org, with a leading v.
 var semantic = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 
 func main() {
@@ -105,7 +105,7 @@ func (r *release) parse(targets, at string) error {
 	return nil
 }
 
-// run finds out what the flags leave open, and makes the release.
+// run determines what the flags leave open, and makes the release.
 func (r *release) run(ctx context.Context) error {
 	var err error
 	if r.root, err = os.Getwd(); err != nil {
@@ -123,7 +123,7 @@ func (r *release) run(ctx context.Context) error {
 	return err
 }
 
-// describe asks Git for the commit and its time, if it was not told.
+// describe asks Git for the commit and its time, unless the flags give them.
 func (r *release) describe(ctx context.Context) error {
 	if r.commit == "" {
 		changes, err := r.git(ctx, "status", "--porcelain")
@@ -163,7 +163,7 @@ func (r *release) git(ctx context.Context, args ...string) (string, error) {
 	return out, err
 }
 
-// inTree is what a program prints that runs in the tree.
+// inTree runs a program in the tree, and returns what it prints.
 func (r *release) inTree(ctx context.Context, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = r.root
@@ -174,7 +174,7 @@ func (r *release) inTree(ctx context.Context, program string, args ...string) (s
 	return strings.TrimSpace(string(out)), nil
 }
 
-// withStderr adds to the error of a program what that has printed.
+// withStderr adds the standard error output of a program to its error.
 func withStderr(err error) error {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))

@@ -14,7 +14,7 @@ import (
 // sumsName is the name of the file with the sums of all others, as sha256sum -c reads them.
 const sumsName = "SHA256SUMS"
 
-// A file is one in an archive or a package. What is no program may be read by all.
+// A file is a file in an archive or a package. Files that are not programs are readable by all.
 type file struct {
 	name    string
 	data    []byte
@@ -58,7 +58,7 @@ func (r *release) make(ctx context.Context) error {
 	return r.sum()
 }
 
-// texts are the documents that go into each archive.
+// texts returns the documents that go into each archive.
 func (r *release) texts() ([]file, error) {
 	var texts []file
 	for _, name := range []string{"README.md", "CHANGELOG.md", "LICENSE"} {
@@ -71,7 +71,7 @@ func (r *release) texts() ([]file, error) {
 	return texts, nil
 }
 
-// base is the name of what is made for a platform, without what its form adds.
+// base returns the name of the files for a platform, without the suffix of the format.
 func (r *release) base(t target) string {
 	return fmt.Sprintf("iwarp_%s_%s_%s", strings.TrimPrefix(r.version, "v"), t.os, t.arch)
 }
@@ -120,7 +120,7 @@ func (r *release) write(name string, data []byte) error {
 	return os.WriteFile(filepath.Join(r.out, name), data, 0o666)
 }
 
-// sum writes the sums of all files, in the order of their names.
+// sum writes the sums of all files, sorted by name.
 func (r *release) sum() error {
 	entries, err := os.ReadDir(r.out)
 	if err != nil {

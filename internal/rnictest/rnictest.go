@@ -1,4 +1,4 @@
-// Package rnictest has RNICs and connections for tests of what stands on the verbs.
+// Package rnictest provides RNICs and connections for tests of packages above the verbs.
 package rnictest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// Open opens an RNIC that ends with the test.
+// Open opens an RNIC that is closed at the end of the test.
 func Open(t testing.TB, cfg *iwarp.Config) (*iwarp.RNIC, *iwarp.PD) {
 	t.Helper()
 	r, err := iwarp.Open(cfg)
@@ -22,7 +22,7 @@ func Open(t testing.TB, cfg *iwarp.Config) (*iwarp.RNIC, *iwarp.PD) {
 	return r, pd
 }
 
-// Pairs connects n clients of the first RNIC with the second over the pipe, and returns the clients.
+// Pairs connects n QPs of the client RNIC to the server RNIC over the pipe, and returns the client QPs.
 func Pairs(t testing.TB, n int, client, server *iwarp.RNIC, cpd, spd *iwarp.PD) []*iwarp.QP {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

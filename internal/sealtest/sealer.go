@@ -1,4 +1,4 @@
-// Package sealtest has a transport.Sealer for tests of what carries one.
+// Package sealtest provides a transport.Sealer for tests.
 package sealtest
 
 import (
@@ -15,25 +15,25 @@ var (
 	ErrRefused = errors.New("sealtest: the peer refuses")
 )
 
-// The lengths of what is added to the application's private data.
+// The lengths of the octets that are added to the application's private data.
 const (
-	Overhead  = macSize + 1 // of Wrap, and of Refuse for the application
-	RefuseLen = 20          // of Refuse for another cause, which is not authenticated
+	Overhead  = macSize + 1 // by Wrap, and by Refuse for the application
+	RefuseLen = 20          // by Refuse for another cause, which is not authenticated
 	macSize   = 31
 )
 
-// The last octet of private data says what they are.
+// The last octet of private data says what the data are.
 const (
 	kindWrapped byte = iota + 1
 	kindRejected
 	kindRefused
 )
 
-// A Sealer puts a MAC behind the application's private data, over the frame up to there and all
-// frames before it. Both sides of a connection need a Sealer with the same Key.
+// A Sealer appends a MAC to the application's private data. The MAC covers the frame up to there and
+// all frames before it. Both sides of a connection need a Sealer with the same Key.
 type Sealer struct {
 	Key      string
-	NoRoom   int   // octets that Overhead tells too many
+	NoRoom   int   // excess octets that Overhead reports
 	FailWrap error // of Wrap and Refuse
 
 	Wrapped, Opened int      // calls
@@ -46,10 +46,10 @@ type Sealer struct {
 
 var _ transport.Sealer = (*Sealer)(nil)
 
-// Overhead is that of transport.Sealer.
+// Overhead implements transport.Sealer.
 func (s *Sealer) Overhead() int { return Overhead + s.NoRoom }
 
-// RefuseLen is that of transport.Sealer.
+// RefuseLen implements transport.Sealer.
 func (s *Sealer) RefuseLen(cause error) int {
 	if errors.Is(cause, transport.ErrRejected) {
 		return Overhead
@@ -57,13 +57,13 @@ func (s *Sealer) RefuseLen(cause error) int {
 	return RefuseLen
 }
 
-// Wrap is that of transport.Sealer.
+// Wrap implements transport.Sealer.
 func (s *Sealer) Wrap(start, app []byte) ([]byte, error) {
 	s.Wrapped++
 	return s.wrap(start, app, kindWrapped)
 }
 
-// Refuse is that of transport.Sealer.
+// Refuse implements transport.Sealer.
 func (s *Sealer) Refuse(start, app []byte, cause error) ([]byte, error) {
 	s.Causes = append(s.Causes, cause)
 	if errors.Is(cause, transport.ErrRejected) {
@@ -92,7 +92,7 @@ func (s *Sealer) mac(frame []byte, kind byte) []byte {
 	return h.Sum(nil)[:macSize]
 }
 
-// Open is that of transport.Sealer.
+// Open implements transport.Sealer.
 func (s *Sealer) Open(frame []byte, off int) ([]byte, error) {
 	s.Opened++
 	ulp := frame[off:]
@@ -111,5 +111,5 @@ func (s *Sealer) Open(frame []byte, off int) ([]byte, error) {
 	return frame[off:end:end], nil
 }
 
-// Close counts.
+// Close counts its calls.
 func (s *Sealer) Close() { s.Closed++ }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// New makes a certificate of a host, by name or by address, that signs itself, and the pool that trusts it. It is valid in virtual
+// New makes a self-signed certificate for a host, given by name or by address, and a pool that trusts it. It is valid in virtual
 // time, too.
 func New(host string) (tls.Certificate, *x509.CertPool) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

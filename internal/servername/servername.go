@@ -1,4 +1,4 @@
-// Package servername completes a configuration of TLS for the server at an address.
+// Package servername completes a TLS configuration for the server at an address.
 package servername
 
 import (
@@ -7,9 +7,9 @@ import (
 	"net/netip"
 )
 
-// For returns cfg as package tls has it in Dial: without a ServerName it is the host of addr. The zone of an
-// address of IPv6 is left out, because a certificate has addresses without one, and would not match. For
-// does not change cfg, which may be nil. An addr that has no host leaves it as it is.
+// For returns cfg with a ServerName, like tls.Dial: if cfg has none, it is the host of addr. The zone of an
+// IPv6 address is omitted, because the addresses in certificates have no zone, and would not match. For
+// does not change cfg, which may be nil. If addr has no host, ServerName stays empty.
 func For(cfg *tls.Config, addr string) *tls.Config {
 	host, _, err := net.SplitHostPort(addr)
 	if cfg == nil || cfg.ServerName != "" || err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
 )
 
-// A RejectError is the refusal of the peer's application.
+// A RejectError reports that the peer's application has refused the connection.
 type RejectError struct {
 	PrivateData []byte
 	IRD, ORD    int // what the peer would have needed, -1 if it did not say
@@ -26,7 +26,7 @@ type RejectError struct {
 
 func (e *RejectError) Error() string { return "connection rejected by the peer" }
 
-// rejection translates what packages mpa and sctp say of a refusal.
+// rejection translates a refusal from packages mpa and sctp into a *[RejectError].
 func rejection(err error) error {
 	if rej, ok := errors.AsType[*mpa.RejectError](err); ok {
 		return &RejectError{PrivateData: rej.PrivateData, IRD: rej.IRD, ORD: rej.ORD}
@@ -37,17 +37,17 @@ func rejection(err error) error {
 	return err
 }
 
-// A lack is what is told of a set-up that has failed.
+// A lack describes a set-up that has failed.
 type lack struct {
 	missing   string // what the peer has not sent
-	tls       string // where this side would be told to use TLS; empty: it does
+	tls       string // the option that would make this side use TLS; empty: it does use TLS
 	initiator bool
-	secured   bool // the handshake of TLS has ended on this side
-	once      bool // an older revision of MPA is not tried
-	begun     bool // some of what is missing has come: the peer speaks MPA
+	secured   bool // the TLS handshake has ended on this side
+	once      bool // an older MPA revision is not tried
+	begun     bool // part of the missing message has arrived: the peer speaks MPA
 }
 
-// guess says what the peer may be that hangs up; empty: nothing is known.
+// guess returns why the peer may have closed the connection; empty: nothing is known.
 func (s *lack) guess() string {
 	if s.begun {
 		return ""
@@ -71,7 +71,7 @@ func (s *lack) guess() string {
 	return "; it may " + strings.Join(may, ", ")
 }
 
-// failure says in plain words why a connection could not be set up.
+// failure rewords err to say plainly why a connection could not be set up.
 func (m *Manager) failure(err error, s lack) error {
 	var f *transport.Fault
 	here := errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
@@ -97,8 +97,8 @@ func (m *Manager) failure(err error, s lack) error {
 	return err
 }
 
-// refusedByTLS returns the alert with which the peer has ended TLS, nil if it has not. In TLS 1.3 the handshake of a client
-// ends before the server has seen the client's certificate, so that its refusal comes where the Reply is due.
+// refusedByTLS returns the alert with which the peer has ended TLS, or nil if there is none. In TLS 1.3 a client's handshake
+// ends before the server has seen the client's certificate, so the server's refusal arrives when the Reply is due.
 func refusedByTLS(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
 		return op.Err
@@ -106,7 +106,7 @@ func refusedByTLS(err error) error {
 	return nil
 }
 
-// tlsError says what has failed, and what may be wrong with the peer.
+// tlsError returns an error that says what has failed, and what may be wrong with the peer.
 func tlsError(err error) error {
 	var record tls.RecordHeaderError
 	switch {
@@ -118,7 +118,7 @@ func tlsError(err error) error {
 	return tlsFailure{fmt.Errorf("TLS handshake: %w", err)}
 }
 
-// DialError says which Dial has failed; errors of package net say it themselves.
+// DialError adds to err which Dial has failed; errors of package net already say so.
 func DialError(network, addr string, err error) error {
 	if s := errtext.Plain(err); strings.HasPrefix(s, strings.TrimSuffix("dial "+network, " ")) {
 		return fmt.Errorf("iwarp: %w", errtext.Clause(err))
@@ -126,7 +126,7 @@ func DialError(network, addr string, err error) error {
 	return fmt.Errorf("iwarp: dial %s %s: %w", network, addr, errtext.Clause(err))
 }
 
-// listenError says that Listen has failed; errors of package net say it themselves.
+// listenError adds to err that Listen has failed; errors of package net already say so.
 func listenError(err error) error {
 	text := errtext.Plain(err)
 	if !strings.HasPrefix(text, "listen") {
@@ -135,7 +135,7 @@ func listenError(err error) error {
 	return errtext.Reword(err, text)
 }
 
-// kernelError adds to an error what to do where the kernel has no SCTP.
+// kernelError adds to an error what to do if the kernel has no SCTP.
 func (m *Manager) kernelError(err error) error {
 	if errors.Is(err, sctpkernel.ErrNoSCTP) {
 		return errtext.Reword(errors.Join(m.cfg.Unsupported, err), errtext.Plain(err)+"; network \"sctp+udp\" is SCTP in user space")

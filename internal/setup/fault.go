@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// CheckConn finds out whether c, of which what is to be made, is no connection: nil, or a nil
-// pointer of a type that implements net.Conn.
+// CheckConn returns an error if c, which the operation what is to use, is nil, or a nil pointer of a
+// type that implements net.Conn.
 func CheckConn(what string, c net.Conn) error {
 	if v := reflect.ValueOf(c); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Errorf("iwarp: %s: the net.Conn is nil", what)
@@ -19,8 +19,8 @@ func CheckConn(what string, c net.Conn) error {
 	return nil
 }
 
-// NetworkOf is the network of an address, empty if there is none: a net.Conn of the program may not
-// know its own.
+// NetworkOf returns the network of an address, or "" if a is nil: a net.Conn of the application may
+// not know its own address.
 func NetworkOf(a net.Addr) string {
 	if a == nil {
 		return ""
@@ -30,7 +30,8 @@ func NetworkOf(a net.Addr) string {
 
 var errUnfinished = errors.New("the set-up was ended by a panic, or runtime.Goexit, of the program")
 
-// OrUndo calls f, and undo with the error if f fails, or does not return: what it calls of the program, such as Local.Prepare, may panic.
+// OrUndo calls f. If f fails or does not return, it calls undo with the error: functions of the application that f calls, such as
+// Local.Prepare, may panic.
 func OrUndo(undo func(err error), f func() error) (err error) {
 	err = errUnfinished
 	defer func() {
@@ -41,9 +42,9 @@ func OrUndo(undo func(err error), f func() error) (err error) {
 	return f()
 }
 
-// LocalFailure is what a side says that cannot go on although the negotiation has
-// succeeded, because ctx, that of the exchange, has ended (RFC 6581 section 9.3). It is nil
-// while ctx has not.
+// LocalFailure returns the fault that a side reports if the negotiation has succeeded but it
+// cannot continue, because the exchange's context ctx has ended (RFC 6581 section 9.3). It
+// returns nil if ctx has not ended.
 func LocalFailure(ctx context.Context) *transport.Fault {
 	if ctx.Err() == nil {
 		return nil

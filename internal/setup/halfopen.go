@@ -15,22 +15,22 @@ var (
 	errEvicted      = errors.New("given up for a younger connection, since ListenConfig.MaxHalfOpen were being set up")
 )
 
-// halfOpen is the connections of a listener that are being set up. A peer that keeps its
-// set-up unfinished must not keep others out: where there are too many, the oldest that is
-// not complete makes room for the newest.
+// halfOpen counts the connections of a listener that are being set up. A peer that leaves its
+// set-up unfinished must not keep others out: if there are too many connections, the oldest one
+// whose Request is not complete is closed to make room for the newest.
 type halfOpen struct {
 	limit  int
-	asking eldest.List // those whose Request is not complete
+	asking eldest.List // connections whose Request is not complete
 
 	mu   lockorder.Mutex[lockorder.Leaf]
 	n    int
-	room chan struct{} // told when n falls
+	room chan struct{} // receives a value when n falls
 }
 
 func (h *halfOpen) init(limit int) { h.limit, h.room = limit, make(chan struct{}, 1) }
 
-// enter takes a place for a connection that has come. It waits if the application has all
-// places. It reports false if ctx ends first. One goroutine at a time may call it.
+// enter takes a place for a new connection. If complete Requests occupy all places, it waits for
+// the application. It reports false if ctx ends first. One goroutine at a time may call it.
 func (h *halfOpen) enter(ctx context.Context) bool {
 	for evicted := false; !h.take(); {
 		evicted = evicted || h.asking.GiveUp()

@@ -14,20 +14,20 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// An initiator sets up a connection that this side asks for, in one attempt or two.
+// An initiator sets up a connection that this side requests, in one attempt or two.
 type initiator struct {
 	*Manager
 	local       *Local
 	stages      stages
 	prepared    bool // Prepare was called
-	tapped      bool // Trace has a capture already
-	established bool // Establish was called: errors are its own
+	tapped      bool // Trace already contains a capture
+	established bool // Establish was called: errors come from it
 }
 
-// Dial connects to a listener, and returns when Establish has. If the peer closes the
-// connection without one octet of an answer, as a peer does that knows only RFC 5044, it
-// tries once more, with revision 1, on a new connection (RFC 6581 section 10); with a Seal,
-// Local.Again decides. A refusal of the peer's application is a *[RejectError].
+// Dial connects to a listener, and returns when Establish has returned. If the peer closes the
+// connection without one octet of an answer, like a peer that knows only RFC 5044, Dial tries
+// once more, with revision 1, on a new connection (RFC 6581 section 10). With a Seal, Local.Again
+// decides about a second attempt. If the peer's application refuses, the error is a *[RejectError].
 func (m *Manager) Dial(ctx context.Context, network, addr string, l *Local) error {
 	l.TLS = servername.For(l.TLS, addr)
 	i := newInitiator(m, l)
@@ -41,8 +41,8 @@ func (m *Manager) Dial(ctx context.Context, network, addr string, l *Local) erro
 	return i.failure(transport.Exhausted(err), nil)
 }
 
-// another reports whether there is to be a second attempt after err, which the Local then
-// describes.
+// another reports whether to make a second attempt after err. If so, the Local then describes
+// that attempt.
 func (i *initiator) another(ctx context.Context, err error) bool {
 	l := i.local
 	switch {
@@ -59,9 +59,9 @@ func (i *initiator) another(ctx context.Context, err error) bool {
 	return false
 }
 
-// NoAnswer reports whether err is that of a peer that has not answered an enhanced Request, as one
-// does that knows revision 1 alone. asked are the options of that Request. A session whose depths are fixed is
-// no enhanced one.
+// NoAnswer reports whether err means that the peer has not answered an enhanced Request, like a peer that
+// knows only revision 1. asked holds the options of that Request. A session whose depths are fixed is not
+// enhanced.
 func NoAnswer(err error, asked mpa.Options) bool {
 	refused := errors.Is(err, sctp.ErrRefused) && !asked.FixedDepths
 	return asked.Revision != mpa.Revision1 && (refused || errors.Is(err, mpa.ErrNoReply))
@@ -95,8 +95,8 @@ func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Option
 	return err
 }
 
-// Client is Dial over an existing connection, in one attempt. After a *[RejectError] c is
-// open, after any other error closed.
+// Client is like Dial over an existing connection, in one attempt. After a *[RejectError] c stays
+// open; after any other error it is closed.
 func (m *Manager) Client(ctx context.Context, c net.Conn, l *Local) error {
 	if y, ok := c.(*Layer); ok {
 		return y.establish(ctx, l)
@@ -118,7 +118,7 @@ func (m *Manager) Client(ctx context.Context, c net.Conn, l *Local) error {
 	return err
 }
 
-// failure says in plain words why there is no connection. c is nil where Dial makes it.
+// failure rewords err to say plainly why there is no connection. c is nil if Dial makes it.
 func (i *initiator) failure(err error, c net.Conn) error {
 	if i.established {
 		return err
@@ -170,7 +170,7 @@ func (i *initiator) connect(ctx context.Context, c net.Conn, o mpa.Options) erro
 	return i.establish(ctx, conn, terms)
 }
 
-// negotiate does the start-up of MPA, and closes stream unless it succeeds or the connection is rejected.
+// negotiate performs the MPA start-up, and closes stream unless it succeeds or the connection is rejected.
 func (i *initiator) negotiate(ctx context.Context, stream transport.Stream, o mpa.Options) (conn *mpa.Conn, terms *mpa.Terms, err error) {
 	err = OrUndo(func(err error) {
 		if _, ok := errors.AsType[*RejectError](err); !ok {
@@ -190,7 +190,7 @@ func (i *initiator) negotiate(ctx context.Context, stream transport.Stream, o mp
 	return conn, terms, err
 }
 
-// open makes c ready for MPA and calls Prepare.
+// open prepares c for MPA and calls Prepare.
 func (i *initiator) open(ctx context.Context, c net.Conn) (transport.Stream, error) {
 	c, err := i.secure(ctx, c)
 	if err != nil {
@@ -207,7 +207,7 @@ func (i *initiator) open(ctx context.Context, c net.Conn) (transport.Stream, err
 	return s, nil
 }
 
-// prepare calls Prepare, once even if Dial has to try twice.
+// prepare calls Prepare, but only once even if Dial has to try twice.
 func (i *initiator) prepare(ctx context.Context) error {
 	if i.prepared {
 		return nil
@@ -216,7 +216,7 @@ func (i *initiator) prepare(ctx context.Context) error {
 	return i.local.prepare(ctx)
 }
 
-// secure wraps c in TLS if there is a configuration for it.
+// secure wraps c in TLS if TLS is configured.
 func (i *initiator) secure(ctx context.Context, c net.Conn) (net.Conn, error) {
 	cfg := i.local.TLS
 	if cfg == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Layer makes a connection of an LLP that needs no set-up, as those in memory. RNIC.Client
-// takes it, at both ends: this is how programs of this module run the verbs over such an LLP.
-// Nothing is sent, so what would be negotiated is what the configurations of both ends say.
+// A Layer is a connection over an LLP that needs no set-up, such as an LLP in memory. It is passed
+// to RNIC.Client at both ends: programs of this module run the verbs over such an LLP this way.
+// Nothing is sent, so the configurations of both ends replace the negotiation.
 type Layer struct {
 	net.Conn // nil: there are no octets to read or to write
 	LLP      transport.LLP
@@ -19,10 +19,10 @@ type Layer struct {
 // Close closes the LLP.
 func (y *Layer) Close() error { return y.LLP.Close() }
 
-// LocalAddr is that of the LLP.
+// LocalAddr returns the local address of the LLP.
 func (y *Layer) LocalAddr() net.Addr { return y.LLP.LocalAddr() }
 
-// RemoteAddr is that of the LLP.
+// RemoteAddr returns the remote address of the LLP.
 func (y *Layer) RemoteAddr() net.Addr { return y.LLP.RemoteAddr() }
 
 // establish hands the LLP over.

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// A ListenConfig says how the connections of initiators are treated. All of it is set, but for
-// what may be nil.
+// A ListenConfig describes how the connections of initiators are treated. All fields are set, except
+// those that may be nil.
 type ListenConfig struct {
-	SetupTimeout    time.Duration // for TLS and the whole Request, and for the answer to leave
+	SetupTimeout    time.Duration // for TLS and the whole Request, and for sending the answer
 	ProgressTimeout time.Duration // for the next octet of an unfinished Request
-	MaxHalfOpen     int           // connections in set-up, those without an answer included
+	MaxHalfOpen     int           // connections in set-up, including those that await an answer
 	TLS             *tls.Config   // nil: no TLS
 
-	// Admit is asked about the remote address of each connection of a Listener before an octet of
-	// it is read, by one goroutine. An error has it closed without a reply; of SCTP, where
-	// an association has many sessions, it is a session of which nothing was looked at, and a
-	// Terminate ends it. nil: all are admitted.
+	// Admit is called with the remote address of each connection of a Listener, before any of its
+	// octets is read, by one goroutine. If it returns an error, the connection is closed without a
+	// reply. Over SCTP, where an association has many sessions, Admit is called for each session
+	// before its message is examined, and a Terminate ends a session. nil: all are admitted.
 	Admit func(remote net.Addr) error
-	// Seal returns what authenticates a connection whose Request is complete. That opens the
-	// Request, before the Request is handed on, and wraps the answer. An error has the
-	// connection closed without a reply. Those that are refused here are no news for the log.
-	// nil: connections are not authenticated.
+	// Seal returns the Sealer that authenticates a connection whose Request is complete. The
+	// Sealer opens the Request, before the Request is handed on, and wraps the answer. If Seal
+	// fails, the connection is closed without a reply. Refusals here are logged at debug level
+	// only. nil: connections are not authenticated.
 	Seal func(ctx context.Context, a Arrival) (Sealer, error)
 }
 
@@ -34,8 +34,8 @@ const (
 	defaultProgressTimeout = 2 * time.Second
 )
 
-// Complete checks lc, in which zero fields mean defaults, as nil does, against the limits, and
-// fills it in.
+// Complete returns a copy of lc in which defaults replace zero fields, and checks it against the
+// limits. A nil lc means all defaults.
 func (m *Manager) Complete(lc *ListenConfig) (ListenConfig, error) {
 	var c ListenConfig
 	if lc != nil {

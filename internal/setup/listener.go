@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Listener takes connections of initiators.
+// A Listener accepts connections from initiators.
 type Listener struct {
 	manager *Manager
 	source  source
@@ -20,16 +20,16 @@ type Listener struct {
 	ctx     context.Context // ends with the listener
 	cancel  context.CancelCauseFunc
 	opening halfOpen
-	arrived chan *Request // those that wait for Accept
+	arrived chan *Request // requests that wait for Accept
 	once    sync.Once
 
 	mu     lockorder.Mutex[lockorder.Leaf]
-	outage error // why no connection can be taken now; nil: they can
+	outage error // why connections cannot be accepted now; nil: they can
 }
 
 var errListenerClosed = fmt.Errorf("listener closed: %w", net.ErrClosed)
 
-// Listen takes connections at addr, until the Listener is closed or Refuse is called. ctx
+// Listen accepts connections at addr until the Listener is closed or Refuse is called. ctx
 // bounds only the call itself.
 func (m *Manager) Listen(ctx context.Context, network, addr string, cfg ListenConfig) (*Listener, error) {
 	src, err := m.source(ctx, network, addr, cfg)
@@ -39,7 +39,7 @@ func (m *Manager) Listen(ctx context.Context, network, addr string, cfg ListenCo
 	return m.listen(src, cfg)
 }
 
-// listen takes the connections of a source.
+// listen accepts the connections of a source.
 func (m *Manager) listen(src source, cfg ListenConfig) (*Listener, error) {
 	l := &Listener{manager: m, source: src, arrived: make(chan *Request, cfg.MaxHalfOpen)}
 	l.opening.init(cfg.MaxHalfOpen)
@@ -59,8 +59,8 @@ func (m *Manager) listen(src source, cfg ListenConfig) (*Listener, error) {
 func (l *Listener) Addr() net.Addr { return l.source.Addr() }
 
 // Accept returns the next request, which the caller must accept, reject or close. While the
-// listener can take no connection, Accept waits until it can again; the log tells when that
-// begins, and if ctx ends meanwhile the error says so.
+// listener cannot accept connections, Accept waits until it can again. The log records when such
+// an outage begins, and if ctx ends during the outage the error says so.
 func (l *Listener) Accept(ctx context.Context) (*Request, error) {
 	select {
 	case q := <-l.arrived:
@@ -86,7 +86,7 @@ func (l *Listener) trouble() error {
 	return l.outage
 }
 
-// setOutage records why no connection can be accepted, nil if they can, and logs a change.
+// setOutage records why connections cannot be accepted, nil if they can, and logs a change.
 func (l *Listener) setOutage(err error) {
 	l.mu.Lock()
 	was := l.outage
@@ -101,8 +101,8 @@ func (l *Listener) setOutage(err error) {
 }
 
 // Close ends the listener and every connection that is still in set-up and was not
-// returned by Accept. Connections that are established, and requests that Accept has
-// returned, live on.
+// returned by Accept. Established connections, and requests that Accept has returned,
+// continue.
 func (l *Listener) Close() error {
 	var err error
 	l.once.Do(func() {
@@ -115,7 +115,7 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// run accepts connections until the listener is closed, then drops what waits.
+// run accepts connections until the listener is closed, then closes the requests that wait.
 func (l *Listener) run() {
 	var setups sync.WaitGroup
 	for {
@@ -139,7 +139,7 @@ func (l *Listener) run() {
 			defer setups.Done()
 			defer cancel(nil)
 			q, err := open(ctx, watch{cancel, complete, l.opening.leave})
-			complete() // also where there is none
+			complete() // also if there is no request
 			l.queue(ctx, q, err)
 		})
 	}
@@ -154,8 +154,8 @@ func (l *Listener) run() {
 	}
 }
 
-// next returns the next connection, with a place among those that are being set up. When
-// the listener is closed the place need not be there: the set-up ends before it has begun.
+// next returns the next connection, with a place among the connections in set-up. Once the
+// listener is closed, it may have no place: the set-up then ends before it begins.
 func (l *Listener) next() (opening, error) {
 	early := l.source.complete()
 	if early && !l.opening.enter(l.ctx) {
@@ -181,8 +181,8 @@ func (l *Listener) pause() {
 	}
 }
 
-// queue takes what has come of a set-up, which is a request for Accept, or why there is
-// none. ctx is that of the set-up.
+// queue takes the outcome of a set-up: a request for Accept, or why there is none. ctx is the
+// context of the set-up.
 func (l *Listener) queue(ctx context.Context, q *Request, err error) {
 	switch {
 	case err != nil && isAuthError(err):
@@ -195,7 +195,7 @@ func (l *Listener) queue(ctx context.Context, q *Request, err error) {
 		return
 	case err != nil:
 		return
-	case ctx.Err() != nil: // it was given up just then, and another one waits for its place
+	case ctx.Err() != nil: // the set-up was given up just then, and another one waits for its place
 		l.manager.refuse(context.Cause(ctx))
 		q.Close()
 		return

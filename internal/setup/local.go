@@ -11,41 +11,41 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// The networks of SCTP.
+// The SCTP networks.
 const (
-	SCTP    = "sctp"     // that of the kernel
-	SCTPUDP = "sctp+udp" // that of user space, over UDP
+	SCTP    = "sctp"     // SCTP of the kernel
+	SCTPUDP = "sctp+udp" // SCTP in user space, over UDP
 )
 
-// IsSCTP tells whether a network has sessions of SCTP, and not byte streams.
+// IsSCTP reports whether a network provides SCTP sessions instead of byte streams.
 func IsSCTP(network string) bool { return network == SCTP || network == SCTPUDP }
 
-// A Local is what this side brings to one connection.
+// A Local describes this side of one connection.
 type Local struct {
-	// MPA holds for sessions of SCTP too, as far as it is not about frames.
+	// MPA applies to SCTP sessions too, except for options about frames.
 	MPA         mpa.Options
-	NoFallback  bool // Dial tries once
+	NoFallback  bool // Dial makes only one attempt
 	IRD, ORD    int
 	PrivateData []byte      // of our Request or Reply
 	TLS         *tls.Config // of an initiator; nil: no TLS
 	Trace       io.Writer   // nil: none
 	Stages      StageTrace  // of an initiator
-	// Seal authenticates the connection of an initiator, in one attempt. It stays the caller's.
-	// nil: the connection is not authenticated.
+	// Seal authenticates the connection of an initiator, in one attempt. The caller keeps
+	// ownership of it. nil: the connection is not authenticated.
 	Seal transport.Sealer
-	// Again returns what authenticates a second attempt of Dial, and its options, after the first
-	// one has failed with err; nil: there is none.
+	// Again returns the Sealer for a second attempt of Dial, and its options, after the first
+	// attempt has failed with err; nil: there is no second attempt.
 	Again func(ctx context.Context, err error) (transport.Sealer, *mpa.Options)
-	// Secured is called with the outcome of the handshake of TLS; nil: it is not wanted.
+	// Secured, if not nil, is called with the outcome of the TLS handshake.
 	Secured func(s tls.ConnectionState)
 	// Prepare is called once, before our Request or Reply is sent. Its error ends the set-up.
 	Prepare func(ctx context.Context) error
-	// Establish takes the connection over. ctx is that of the exchange: if it has ended, or if
-	// terms tell of a fault, the peer is to be told so. The set-up has the same outcome.
+	// Establish takes over the connection. ctx is the context of the exchange: if it has ended, or
+	// if terms contain a fault, Establish must tell the peer. The set-up returns its error.
 	Establish func(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error
 }
 
-// CheckRequest finds out what is wrong with a Request before anything is connected.
+// CheckRequest returns an error if the Request would be invalid, before anything is connected.
 func (l *Local) CheckRequest(network string) error {
 	n := len(l.PrivateData)
 	if IsSCTP(network) {
@@ -54,8 +54,8 @@ func (l *Local) CheckRequest(network string) error {
 	return l.options().CheckRequest(n)
 }
 
-// MaxPrivate is how many octets of private data a Request has room for, with what Seal adds to
-// them.
+// MaxPrivate returns how many octets of private data fit into a Request, including the octets
+// that Seal adds.
 func (l *Local) MaxPrivate(network string) int {
 	if IsSCTP(network) {
 		return l.session().MaxPrivate()
@@ -63,7 +63,7 @@ func (l *Local) MaxPrivate(network string) int {
 	return l.MPA.MaxPrivate()
 }
 
-// options are MPA with Seal.
+// options returns MPA with Seal.
 func (l *Local) options() mpa.Options {
 	o := l.MPA
 	o.Seal = l.Seal
@@ -78,7 +78,7 @@ func (l *Local) prepare(ctx context.Context) error {
 	return nil
 }
 
-// traced records what passes s if there is a Trace.
+// traced records the octets that pass s if there is a Trace.
 func (l *Local) traced(s transport.Stream, o transport.TapOptions) transport.Stream {
 	if l.Trace == nil {
 		return s
@@ -86,7 +86,7 @@ func (l *Local) traced(s transport.Stream, o transport.TapOptions) transport.Str
 	return transport.Tap(s, l.Trace, o)
 }
 
-// session is MPA in the words of SCTP.
+// session translates MPA into SCTP options.
 func (l *Local) session() sctp.Options {
 	o := l.MPA
 	return sctp.Options{
@@ -95,7 +95,7 @@ func (l *Local) session() sctp.Options {
 	}
 }
 
-// sessionTerms says the terms of a session in the words of MPA, which have more in them.
+// sessionTerms translates the terms of a session into those of MPA, which have more fields.
 func sessionTerms(t *sctp.Terms) *mpa.Terms {
 	return &mpa.Terms{
 		IRD: t.IRD, ORD: t.ORD, PeerIRD: t.PeerIRD, PeerORD: t.PeerORD, RTR: t.RTR,

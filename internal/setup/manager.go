@@ -1,8 +1,8 @@
-// Package setup sets connections up, from both sides: with MPA over a byte stream (RFC 5044
-// section 7.1, RFC 6581), and as sessions of SCTP (RFC 5043 section 6). What comes out is an
-// LLP and what the two ends have agreed on, which [Local.Establish] takes. The package knows
-// nothing of queue pairs: what this side wants, and what happens between the connection
-// and the first message of set-up, is in a [Local].
+// Package setup sets up connections from both sides: with MPA over a byte stream (RFC 5044
+// section 7.1, RFC 6581), and as SCTP sessions (RFC 5043 section 6). The result is an LLP and
+// the terms that the two ends have agreed on, which are passed to [Local.Establish]. The package
+// knows nothing of queue pairs: a [Local] holds this side's parameters, and the functions to call
+// between connecting and the first set-up message.
 package setup
 
 import (
@@ -18,23 +18,23 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Config says how the connections of a Manager are made.
+// A Config describes how a Manager makes connections.
 type Config struct {
-	Log          *slog.Logger // of connections that are refused, and of listeners that can take none
+	Log          *slog.Logger // for refused connections, and listeners that cannot accept any
 	Poller       *transport.Poller
 	PlainIO      bool          // drive all connections through package net
-	PeerTimeout  time.Duration // of transport.SetPeerTimeout; 0 or less: none is set
+	PeerTimeout  time.Duration // for transport.SetPeerTimeout; 0 or less: none is set
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
 	Start        func(f func()) // runs f in a goroutine
 
 	// Closed is the cause with which Refuse ends exchanges, and refuses for good.
 	Closed error
-	// Auth is matched by the errors of a peer that was not authenticated.
+	// Auth is matched by errors about a peer that was not authenticated.
 	Auth error
-	// Unsupported is matched by the errors of what there is not.
+	// Unsupported is matched by errors about missing features.
 	Unsupported error
-	// Limit is matched by the errors of what is above a limit: MaxHalfOpen, the most that
-	// ListenConfig.MaxHalfOpen may be, and its default.
+	// Limit is matched by errors about values above a limit. MaxHalfOpen is the maximum of
+	// ListenConfig.MaxHalfOpen, and its default.
 	Limit       error
 	MaxHalfOpen int
 }
@@ -45,19 +45,19 @@ type Manager struct {
 	clients map[string]sessionClient // by network
 
 	lasts     context.Context    // ends with Refuse
-	end       context.CancelFunc // ends it
+	end       context.CancelFunc // ends lasts
 	exchanges sync.WaitGroup     // of set-up messages
 	outcomes  outcomes
 
 	mu        lockorder.Mutex[lockorder.Setups]
-	refused   error                  // why there are no new connections; nil: there are
+	refused   error                  // why new connections are refused; nil: they are not
 	pending   map[io.Closer]struct{} // what is being set up
 	listeners map[*Listener]struct{}
-	sessions  []sessionListener   // those, open or not, that still have associations
-	slowPaths map[string]struct{} // those that were logged
+	sessions  []sessionListener   // listeners, open or not, that still have associations
+	slowPaths map[string]struct{} // paths that were logged
 }
 
-// New makes a Manager.
+// New returns a Manager.
 func New(cfg Config) *Manager {
 	m := &Manager{cfg: cfg, pending: make(map[io.Closer]struct{}), listeners: make(map[*Listener]struct{}), slowPaths: make(map[string]struct{})}
 	m.lasts, m.end = context.WithCancel(context.Background())
@@ -65,9 +65,9 @@ func New(cfg Config) *Manager {
 	return m
 }
 
-// Refuse has everything new fail with cause, closes the listeners, and ends what is being
-// set up. It does not wait. A Manager may refuse once more for another cause, unless that was
-// Config.Closed.
+// Refuse makes every new set-up fail with cause, closes the listeners, and ends the set-ups in
+// progress. It does not wait. Refuse may be called again with another cause, which replaces the
+// previous one unless that was Config.Closed.
 func (m *Manager) Refuse(cause error) {
 	var closers []io.Closer
 	m.mu.Lock()
@@ -84,23 +84,23 @@ func (m *Manager) Refuse(cause error) {
 	m.end()
 	for _, c := range closers {
 		if o, ok := c.(*mpaOffer); ok {
-			m.cfg.Start(func() { _ = o.Close() }) // that of a net.Conn may be held up
+			m.cfg.Start(func() { _ = o.Close() }) // Close of a net.Conn may block
 			continue
 		}
-		_ = c.Close() // that of a session says so to the peer before Close ends the association
+		_ = c.Close() // a session tells the peer before Manager.Close ends the association
 	}
 }
 
-// Wait returns when every exchange of set-up messages that had begun before Refuse has
-// ended, and with it [Local.Establish].
+// Wait returns when every exchange of set-up messages that began before Refuse has ended,
+// including its call of [Local.Establish].
 func (m *Manager) Wait() { m.exchanges.Wait() }
 
-// Close ends the associations of SCTP, once no session uses them any more and Refuse was
-// called: all at the same time, because a peer that is silent takes up half a second.
+// Close ends the SCTP associations. Refuse must have been called, and no session may use them any
+// more. It ends all associations at the same time, because a peer that is silent takes half a second.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	sessions := m.sessions
-	clear(m.pending) // requests that the application has never answered: Refuse has closed them
+	clear(m.pending) // requests that the application never answered: Refuse has closed them
 	m.mu.Unlock()
 	var ending sync.WaitGroup
 	for _, s := range sessions {
@@ -112,22 +112,22 @@ func (m *Manager) Close() {
 	ending.Wait()
 }
 
-// Pending tells how many connections are being set up, those that the application has not
-// answered yet included.
+// Pending returns how many connections are being set up, including those that the application
+// has not answered yet.
 func (m *Manager) Pending() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.pending)
 }
 
-// refusal is why there are no new connections, nil if there are.
+// refusal returns why new connections are refused, or nil if they are not.
 func (m *Manager) refusal() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.refused
 }
 
-// watch makes Refuse close a connection that is being set up; unwatch undoes it.
+// watch makes Refuse close c, a connection that is being set up; unwatch reverts watch.
 func (m *Manager) watch(c io.Closer) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,20 +144,20 @@ func (m *Manager) unwatch(c io.Closer) {
 	m.mu.Unlock()
 }
 
-// Within calls f, which is a part of a set-up that may run code of the program, under a context that
-// ends with ctx or with Refuse.
+// Within calls f, a part of a set-up that may run code of the application, under a context that ends
+// with ctx or with Refuse.
 func (m *Manager) Within(ctx context.Context, f func(ctx context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(m.lasts, func() { end(m.cfg.Closed) })()
 	err := f(ctx)
-	if _, rejected := errors.AsType[*RejectError](err); rejected || errors.Is(err, net.ErrClosed) { // it tells of the connection already
+	if _, rejected := errors.AsType[*RejectError](err); rejected || errors.Is(err, net.ErrClosed) { // err says what happened already
 		return err
 	}
 	return m.endedBy(ctx, err)
 }
 
-// begin calls f, which does what comes before an exchange of set-up messages, under a context that
+// begin calls f, which performs the steps before an exchange of set-up messages, under a context that
 // ends with ctx or with Refuse.
 func (m *Manager) begin(ctx context.Context, f func(ctx context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
@@ -170,10 +170,11 @@ func (m *Manager) begin(ctx context.Context, f func(ctx context.Context) error) 
 	return m.endedBy(ctx, f(ctx))
 }
 
-// exchange begins an exchange of set-up messages, which ends with ctx or with Refuse. Until
-// both ends have spoken that ends the connection. From then on it is a failure that the
-// peer is told of, by Establish. The function that it returns belongs after Establish. The exchange
-// answers o, which is watched as a part of it, and afterwards if it is a session: it may have no answer. nil: it asks.
+// exchange begins an exchange of set-up messages, which ends with ctx or with Refuse. Until both ends
+// have sent a message, such an end closes the connection. From then on, Establish tells the peer of the
+// failure. The caller must call the returned function after Establish. The exchange answers the offer o,
+// which is watched as a part of it; a session stays watched afterwards, since it may remain unanswered.
+// If o is nil, this side is the initiator.
 func (m *Manager) exchange(ctx context.Context, o offer) (context.Context, func(), error) {
 	ctx, end := context.WithCancelCause(ctx)
 	e := &exchange{end: end, cause: m.cfg.Closed, answers: o}
@@ -195,7 +196,7 @@ func (m *Manager) exchange(ctx context.Context, o offer) (context.Context, func(
 	}, nil
 }
 
-// leave ends the watch over e, but not that over a session: to close one that was answered does nothing.
+// leave stops watching e, but continues to watch its session: closing an answered session does nothing.
 func (m *Manager) leave(e *exchange) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -205,7 +206,7 @@ func (m *Manager) leave(e *exchange) {
 	}
 }
 
-// An exchange is one that Refuse ends, or what comes before one.
+// An exchange is an exchange of set-up messages, or the steps before it, that Refuse ends.
 type exchange struct {
 	end     context.CancelCauseFunc
 	cause   error
@@ -213,14 +214,14 @@ type exchange struct {
 }
 
 func (e *exchange) Close() error {
-	e.end(e.cause) // first: it is also why the offer can be accepted no more
+	e.end(e.cause) // first: this is also why the offer can no longer be accepted
 	if s, ok := e.answers.(sessionOffer); ok {
-		_ = s.Close() // unless it is answered; before Manager.Close ends the association
+		_ = s.Close() // does nothing if it was answered; must precede Manager.Close, which ends the association
 	}
 	return nil
 }
 
-// endedBy is err, or that the RNIC was closed if that ended the exchange of ctx.
+// endedBy returns err, or the error of the RNIC's end if that ended the exchange of ctx.
 func (m *Manager) endedBy(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && !errors.Is(err, m.cfg.Closed) && errors.Is(cause, m.cfg.Closed) {
 		return cause
@@ -228,7 +229,7 @@ func (m *Manager) endedBy(ctx context.Context, err error) error {
 	return err
 }
 
-// stream makes a Stream of a connection.
+// stream returns a Stream that drives a connection.
 func (m *Manager) stream(c net.Conn) transport.Stream {
 	if m.cfg.PlainIO {
 		return transport.NewPlainStream(c, m.cfg.Poller)
@@ -236,12 +237,12 @@ func (m *Manager) stream(c net.Conn) transport.Stream {
 	return transport.NewStream(c, m.cfg.Poller)
 }
 
-// options are those of the connections that a Manager makes or takes.
+// options returns the options of the connections that a Manager makes or accepts.
 func (m *Manager) options() transport.Options {
 	return transport.Options{PeerTimeout: max(0, m.cfg.PeerTimeout)}
 }
 
-// bindPeerTimeout sets Config.PeerTimeout on a connection of the application's.
+// bindPeerTimeout sets Config.PeerTimeout on a connection of the application.
 func (m *Manager) bindPeerTimeout(c net.Conn) error {
 	if d := m.cfg.PeerTimeout; d > 0 {
 		return transport.SetPeerTimeout(c, d)

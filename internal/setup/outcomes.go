@@ -20,7 +20,7 @@ type outcomes struct {
 	refused, failed [counters.Causes]atomic.Uint64
 }
 
-// Outcomes returns how many connections of initiators were refused, and how many of this side failed.
+// Outcomes returns how many connections from initiators were refused, and how many that this side requested failed.
 func (m *Manager) Outcomes() (refused, failed counters.Setups) {
 	for c := range refused {
 		refused[c], failed[c] = m.outcomes.refused[c].Load(), m.outcomes.failed[c].Load()
@@ -28,26 +28,26 @@ func (m *Manager) Outcomes() (refused, failed counters.Setups) {
 	return refused, failed
 }
 
-// refuse counts an initiator whose connection was not established; nil: it was.
+// refuse counts a connection from an initiator that was not established because of err; nil: it was established.
 func (m *Manager) refuse(err error) {
 	if err != nil {
 		m.outcomes.refused[m.causeOf(err)].Add(1)
 	}
 }
 
-// fail counts a connection of this side that was not established; nil: it was.
+// fail counts a connection that this side requested and that was not established because of err; nil: it was established.
 func (m *Manager) fail(err error) {
 	if err != nil {
 		m.outcomes.failed[m.causeOf(err)].Add(1)
 	}
 }
 
-// A tlsFailure is the error of a handshake.
+// A tlsFailure is the error of a TLS handshake.
 type tlsFailure struct{ error }
 
 func (e tlsFailure) Unwrap() error { return e.error }
 
-// sorts tell why there is no connection, the first of them that knows.
+// sorts classify errors: the first entry that matches is the cause.
 var sorts = [...]struct {
 	cause counters.Cause
 	is    func(m *Manager, err error) bool
@@ -63,18 +63,18 @@ var sorts = [...]struct {
 	{counters.CauseMalformed, func(_ *Manager, err error) bool {
 		return codeOf(err) == transport.MPAStartup || is[*sctp.ViolationError](err)
 	}},
-	// A set-up that the program has cancelled has lost its connection by that.
+	// If the application cancels a set-up, the connection is lost as a result.
 	{counters.CauseOther, func(_ *Manager, err error) bool { return errors.Is(err, context.Canceled) }},
 	{counters.CauseConnection, func(_ *Manager, err error) bool { return NoConnection(err) || errors.Is(err, net.ErrClosed) }},
 }
 
-// FailedTLS reports whether the handshake of TLS has failed, or the peer alone uses TLS. Package tls has no type for most of its errors.
+// FailedTLS reports whether the TLS handshake has failed, or only the peer uses TLS. Package tls has no type for most of its errors.
 func FailedTLS(err error) bool {
 	return is[tlsFailure](err) || is[tls.RecordHeaderError](err) || errors.Is(err, mpa.ErrTLS) || refusedByTLS(err) != nil
 }
 
-// NoConnection reports whether there was no connection, or it was lost, or the peer has ended it without an answer. The errors of an
-// association of SCTP that has ended are those of the system.
+// NoConnection reports whether there was no connection, or it was lost, or the peer has ended it without an answer. An SCTP
+// association that has ended returns errors of the operating system.
 func NoConnection(err error) bool {
 	return codeOf(err) == transport.MPAConnectionLost || is[*net.OpError](err) || errors.Is(err, sctp.ErrRefused) ||
 		sockerr.Is(err, syscall.ECONNRESET) || sockerr.Is(err, syscall.ETIMEDOUT)
@@ -90,13 +90,13 @@ func (m *Manager) causeOf(err error) counters.Cause {
 	return counters.CauseOther
 }
 
-// is reports whether the chain of err has an E.
+// is reports whether the chain of err contains an E.
 func is[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
 }
 
-// codeOf returns the code of the Fault in the chain of err, 0 without one.
+// codeOf returns the code of the Fault in the chain of err, or 0 if there is none.
 func codeOf(err error) transport.Code {
 	if f, ok := errors.AsType[*transport.Fault](err); ok {
 		return f.Code

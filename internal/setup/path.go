@@ -7,8 +7,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// logPath tells, once for each path, that connections could be driven faster if they were not
-// wrapped, or if the process had descriptors left.
+// logPath logs, once for each path, that connections could be driven faster if they were not
+// wrapped, or if the process had file descriptors left.
 func (m *Manager) logPath(path string) {
 	if !transport.HasRawTCP || m.cfg.PlainIO || !strings.HasPrefix(path, transport.PathNetConn) {
 		return

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A progressConn is a connection that is given up if a Read waits for too long, until
-// settled is called. The time between two calls of Read is this side's: a callback of TLS may take long.
+// A progressConn is a connection that is given up if a Read waits too long, until settled is called.
+// The time between two calls of Read does not count, since it is this side's: a TLS callback may take long.
 type progressConn struct {
 	net.Conn
 	limit time.Duration
@@ -14,7 +14,7 @@ type progressConn struct {
 	done  bool        // settled was called
 }
 
-// progresses has giveUp called when c brings nothing for the time of limit.
+// progresses returns a connection that calls giveUp when a Read of c waits longer than limit.
 func progresses(c net.Conn, limit time.Duration, giveUp func()) *progressConn {
 	timer := time.AfterFunc(limit, giveUp)
 	timer.Stop()
@@ -32,5 +32,5 @@ func (c *progressConn) Read(p []byte) (int, error) {
 // settled ends the supervision. Only the reading goroutine may call it.
 func (c *progressConn) settled() { c.done = true }
 
-// NetConn returns what is below, as that of a tls.Conn does.
+// NetConn returns the underlying connection, like NetConn of a tls.Conn.
 func (c *progressConn) NetConn() net.Conn { return c.Conn }

@@ -12,12 +12,12 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Request is a connection whose initiator waits for the answer. It is to be accepted,
+// A Request is a connection whose initiator waits for the answer. It must be accepted,
 // rejected or closed once.
 type Request struct {
 	manager *Manager
 	offer   offer
-	timeout time.Duration // for the answer to leave
+	timeout time.Duration // for sending the answer
 	release func()        // see leave
 	left    sync.Once
 
@@ -26,24 +26,24 @@ type Request struct {
 	established bool // Establish was called
 }
 
-// An offer is what an initiator has asked for, over whatever lower layer.
+// An offer is the request of an initiator, over any lower layer.
 type offer interface {
 	PrivateData() []byte
 	PeerIRD() int
 	PeerORD() int
 	LocalAddr() net.Addr
 	RemoteAddr() net.Addr
-	// Open opens what was asked for, before anything of it is believed.
+	// Open authenticates the request, before any of its contents is trusted.
 	Open(seal transport.Sealer) error
-	// accept answers.
+	// accept sends the answer.
 	accept(ctx context.Context, l *Local) (transport.LLP, *mpa.Terms, error)
-	// refuse tells that Open has not accepted what was asked for.
+	// refuse tells the initiator that Open has not accepted the request.
 	refuse(ctx context.Context, cause error) error
 	reject(ctx context.Context, ird, ord int, private []byte) error
 	Close() error
 }
 
-// request makes a Request of an offer. The Manager watches it until it is answered. release
+// request returns a Request for an offer. The Manager watches it until it is answered. release
 // is called once, when the connection is no longer in set-up, and also after an error.
 func (m *Manager) request(o offer, timeout time.Duration, release func()) (*Request, error) {
 	if err := m.watch(o); err != nil {
@@ -54,7 +54,7 @@ func (m *Manager) request(o offer, timeout time.Duration, release func()) (*Requ
 	return &Request{manager: m, offer: o, timeout: timeout, release: release}, nil
 }
 
-// leave tells, once, that the connection is no longer in set-up.
+// leave records, once, that the connection is no longer in set-up.
 func (q *Request) leave() {
 	q.left.Do(func() {
 		q.manager.unwatch(q.offer)
@@ -62,10 +62,10 @@ func (q *Request) leave() {
 	})
 }
 
-// PrivateData is the initiator's.
+// PrivateData returns the private data of the initiator.
 func (q *Request) PrivateData() []byte { return q.offer.PrivateData() }
 
-// Secured is the outcome of the handshake of TLS, nil without TLS.
+// Secured returns the outcome of the TLS handshake, nil without TLS.
 func (q *Request) Secured() *tls.ConnectionState {
 	if o, ok := q.offer.(*mpaOffer); ok {
 		return o.secured
@@ -73,21 +73,21 @@ func (q *Request) Secured() *tls.ConnectionState {
 	return nil
 }
 
-// PeerIRD is what the initiator told of itself, -1 if it did not.
+// PeerIRD returns the IRD that the initiator has sent, -1 if it sent none.
 func (q *Request) PeerIRD() int { return q.offer.PeerIRD() }
 
-// PeerORD is what the initiator told of itself, -1 if it did not.
+// PeerORD returns the ORD that the initiator has sent, -1 if it sent none.
 func (q *Request) PeerORD() int { return q.offer.PeerORD() }
 
-// LocalAddr is the address that the initiator connected to.
+// LocalAddr returns the address that the initiator connected to.
 func (q *Request) LocalAddr() net.Addr { return q.offer.LocalAddr() }
 
-// RemoteAddr is that of the initiator.
+// RemoteAddr returns the address of the initiator.
 func (q *Request) RemoteAddr() net.Addr { return q.offer.RemoteAddr() }
 
-// Accept calls Prepare, sends the Reply, and returns when Establish has. If it fails the
-// connection is closed. Where no Reply was begun one that refuses the connection goes out before:
-// otherwise the initiator would take this side for one that does not know its revision of MPA, and
+// Accept calls Prepare, sends the Reply, and returns when Establish has returned. If it fails, the
+// connection is closed. If no Reply was begun by then, a Reply that refuses the connection is sent
+// first: otherwise the initiator would conclude that this side does not know its MPA revision, and
 // connect again at once.
 func (q *Request) Accept(ctx context.Context, l *Local) error {
 	defer q.leave()
@@ -95,7 +95,7 @@ func (q *Request) Accept(ctx context.Context, l *Local) error {
 	return OrUndo(q.fail, func() error { return q.accept(ctx, l) })
 }
 
-// Fail ends the connection of a Request that cannot be accepted because of err, as Accept does.
+// Fail ends the connection of a Request that cannot be accepted because of err, like a failed Accept.
 func (q *Request) Fail(err error) {
 	defer q.leave()
 	defer q.closeSeal()
@@ -105,19 +105,19 @@ func (q *Request) Fail(err error) {
 // fail ends the connection of a set-up that has failed with err.
 func (q *Request) fail(err error) {
 	if !q.established {
-		_ = q.reject(-1, -1, nil) // it fails where a Reply was begun
+		_ = q.reject(-1, -1, nil) // fails if a Reply was begun
 	}
 	_ = q.offer.Close()
 	q.manager.refuse(err)
 }
 
-// prepare calls Prepare, which is the program's: the end of the RNIC does not wait for it. It refuses a session
-// meanwhile, before the end of the association. A connection is refused when Prepare has returned.
+// prepare calls Prepare, a function of the application, for which the end of the RNIC does not wait. If the RNIC
+// ends meanwhile, it refuses a session before it ends the association, and a connection when Prepare has returned.
 func (q *Request) prepare(ctx context.Context, l *Local) error {
 	if _, ok := q.offer.(sessionOffer); ok {
 		return q.manager.Within(ctx, l.prepare)
 	}
-	q.manager.unwatch(q.offer) // what follows ends with Refuse, too
+	q.manager.unwatch(q.offer) // Refuse ends the steps that follow, too
 	return q.manager.begin(ctx, l.prepare)
 }
 
@@ -148,13 +148,13 @@ func (q *Request) establish(ctx context.Context, l *Local) error {
 	return l.Establish(ctx, llp, terms)
 }
 
-// Reject refuses the connection, with the depths that this side would have needed, -1 where
-// those of the initiator would have done, and closes it. Private data that are too long are an error:
-// the Reply has none then.
+// Reject refuses the connection, and closes it. ird and ord are the depths that this side would have
+// needed, -1 if the initiator's depth would have sufficed. If private is too long, Reject returns an
+// error, and the Reply contains no private data.
 func (q *Request) Reject(ird, ord int, private []byte) error {
 	err := q.reject(ird, ord, private)
 	if err != nil {
-		_ = q.reject(ird, ord, nil) // it fails where a Reply was begun
+		_ = q.reject(ird, ord, nil) // fails if a Reply was begun
 	}
 	q.manager.outcomes.refused[counters.CauseRejected].Add(1)
 	q.Close()

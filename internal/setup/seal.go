@@ -10,29 +10,29 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Sealer authenticates the set-up of one connection, from the responder's side.
+// A Sealer authenticates the set-up of one connection on the responder's side.
 type Sealer interface {
 	transport.Sealer
-	// Close is called once, if there will be no connection. From the call of Establish on the
-	// Sealer is that of the connection.
+	// Close is called once, if there will be no connection. From the call of Establish on, the
+	// connection owns the Sealer.
 	Close()
 }
 
-// An Arrival is what is known of a connection whose Request has come, and is not believed yet.
+// An Arrival describes a connection whose Request has arrived, and is not trusted yet.
 type Arrival struct {
 	Network       string
 	Local, Remote net.Addr
-	MaxPrivate    int // octets of private data that a Reply has room for, if its options allow them
+	MaxPrivate    int // octets of private data that fit into a Reply, if its options allow them
 }
 
-// refuseTime is how long the refusal of a Request that is not believed may take to leave.
+// refuseTime bounds how long sending the refusal of an untrusted Request may take.
 const refuseTime = time.Second
 
-// maxInReply is how long the private data of a Reply may be with the options that allow most, and of an answer over SCTP.
+// maxInReply is the maximum length of private data in a Reply, with the options that allow most, and in an answer over SCTP.
 var maxInReply = mpa.Options{LargePrivateData: true}.MaxPrivate()
 
-// An authError is why an initiator was refused by what authenticates it, which keeps a log of
-// its own.
+// An authError is why an initiator could not be authenticated. The authenticator keeps its own
+// log.
 type authError struct{ error }
 
 func (e authError) Unwrap() error { return e.error }
@@ -44,9 +44,9 @@ func isAuthError(err error) bool {
 
 var errNoSealer = errors.New("the Authenticator has returned no session")
 
-// unseal has the Request opened by what authenticates connections, if anything does, before it
-// is handed on. If it is not accepted the initiator is told so, and the Request is to be
-// closed.
+// unseal authenticates the Request with the Sealer of cfg, if there is one, before the Request is
+// handed on. If the Sealer does not accept it, unseal tells the initiator, and the caller must close
+// the Request.
 func (q *Request) unseal(ctx context.Context, cfg ListenConfig) error {
 	if cfg.Seal == nil {
 		return nil
@@ -63,23 +63,23 @@ func (q *Request) unseal(ctx context.Context, cfg ListenConfig) error {
 	if err := q.offer.Open(seal); err != nil {
 		ctx, cancel := context.WithTimeout(ctx, refuseTime)
 		defer cancel()
-		_ = q.offer.refuse(ctx, err) // the initiator need not hear of it
+		_ = q.offer.refuse(ctx, err) // the refusal need not reach the initiator
 		return authError{err}
 	}
 	return nil
 }
 
-// Sealer is what has opened the Request; nil: nothing.
+// Sealer returns the Sealer that has opened the Request, nil if there is none.
 func (q *Request) Sealer() Sealer { return q.seal }
 
-// closeSeal ends the Sealer unless it is that of a connection.
+// closeSeal closes the Sealer unless a connection owns it.
 func (q *Request) closeSeal() {
 	if q.seal != nil && !q.established {
 		q.sealed.Do(q.seal.Close)
 	}
 }
 
-// admits asks Admit about a connection.
+// admits reports whether Admit accepts a connection.
 func (c *ListenConfig) admits(remote net.Addr) bool {
 	return c.Admit == nil || c.Admit(remote) == nil
 }

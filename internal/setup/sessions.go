@@ -15,13 +15,13 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctpudp"
 )
 
-// A sessionClient opens sessions over one of the two back ends of SCTP.
+// A sessionClient opens sessions over one of the two SCTP back ends.
 type sessionClient interface {
 	Open(ctx context.Context, addr string) (sctp.Stream, error)
 	Close()
 }
 
-// A sessionListener takes them.
+// A sessionListener accepts sessions.
 type sessionListener interface {
 	Addr() net.Addr
 	Accept() (*sctp.Request, error)
@@ -31,24 +31,24 @@ type sessionListener interface {
 	End()
 }
 
-// overUDP is how SCTP over UDP is used.
+// overUDP returns the configuration of SCTP over UDP.
 func (m *Manager) overUDP() sctpudp.Config {
 	return sctpudp.Config{PeerTimeout: m.cfg.PeerTimeout, ListenPacket: m.cfg.ListenPacket, Refused: m.refusedSession}
 }
 
-// overIP is how the SCTP of the kernel is used.
+// overIP returns the configuration of the kernel's SCTP.
 func (m *Manager) overIP() sctpkernel.Config {
 	return sctpkernel.Config{PeerTimeout: m.cfg.PeerTimeout, Refused: m.refusedSession}
 }
 
-// refusedSession counts and logs a session that a listener has refused before there was a Request.
+// refusedSession counts and logs a session that a listener refused before there was a Request.
 func (m *Manager) refusedSession(remote net.Addr, err error) {
 	err = of(remote, err)
 	m.refuse(err)
 	m.cfg.Log.Info("connection refused during set-up", logkey.Err, err)
 }
 
-// sessionClients are the back ends by their networks.
+// sessionClients returns the back ends by network.
 func (m *Manager) sessionClients() map[string]sessionClient {
 	return map[string]sessionClient{
 		SCTP:    sctpkernel.NewClient(m.overIP()),
@@ -64,7 +64,7 @@ func (m *Manager) listenForSessions(ctx context.Context, network, addr string, b
 	return sctpudp.Listen(ctx, m.overUDP(), addr, backlog)
 }
 
-// sessions are those that peers ask for over SCTP.
+// sessions is the source of the sessions that peers request over SCTP.
 type sessions struct {
 	sessionListener
 	manager *Manager
@@ -119,7 +119,7 @@ func (s *sessions) accept() (opening, error) {
 	}, nil
 }
 
-// A sessionOffer is an Initiate that came over SCTP.
+// A sessionOffer is an Initiate that arrived over SCTP.
 type sessionOffer struct {
 	*sctp.Request
 	manager *Manager

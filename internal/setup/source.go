@@ -13,30 +13,30 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A source is where the connections of a listener come from.
+// A source provides the connections of a listener.
 type source interface {
 	Addr() net.Addr
 	Close() error
-	// accept waits for the next connection. What it returns goes on with its set-up.
+	// accept waits for the next connection. The opening that it returns continues the set-up.
 	accept() (opening, error)
-	// Outage is why new peers cannot be taken now, although accept has returned what an old one has asked for; nil if they can.
+	// Outage returns why new peers cannot be accepted now, although accept has returned a request of an old one; nil if they can.
 	Outage() error
-	// complete tells that what accept returns has asked already, so that it is never given
-	// up for another one. It waits where it is until there is a place for it.
+	// complete reports whether the Requests of the connections that accept returns are complete
+	// already. Such a connection is never given up for another one: it waits in the source for a place.
 	complete() bool
 }
 
-// An opening reads the Request of a connection, and has it authenticated.
+// An opening reads the Request of a connection, and authenticates it.
 type opening func(ctx context.Context, w watch) (*Request, error)
 
-// A watch is what an opening tells of its progress.
+// A watch holds the functions to which an opening reports its progress.
 type watch struct {
-	giveUp   context.CancelCauseFunc // the peer makes none: it ends the context of the opening
-	complete func()                  // the Request is there: from now on no younger connection takes its place
+	giveUp   context.CancelCauseFunc // called if the peer makes no progress: ends the context of the opening
+	complete func()                  // called when the Request is complete: no younger connection takes its place any more
 	release  func()                  // called once, when the connection is no longer in set-up
 }
 
-// source listens.
+// source listens on network, and returns the source of the connections.
 func (m *Manager) source(ctx context.Context, network, addr string, cfg ListenConfig) (source, error) {
 	if IsSCTP(network) {
 		return m.sessionSource(ctx, network, addr, cfg)
@@ -51,10 +51,10 @@ func (m *Manager) source(ctx context.Context, network, addr string, cfg ListenCo
 	return &connections{Listener: l, manager: m, cfg: cfg}, nil
 }
 
-// errNoCertificate is told before the first client learns of it, as package tls does in Listen.
+// errNoCertificate is returned before the first client connects, as tls.Listen does.
 var errNoCertificate = errors.New("ListenConfig.TLS has no Certificates, GetCertificate or GetConfigForClient")
 
-// connections are those of a net.Listener.
+// connections is the source of the connections of a net.Listener.
 type connections struct {
 	net.Listener
 	manager *Manager
@@ -84,7 +84,7 @@ func (s *connections) accept() (opening, error) {
 	}, nil
 }
 
-// of adds the address of the initiator to why its connection was refused.
+// of adds the address of the initiator to the error that refused its connection.
 func of(remote net.Addr, err error) error {
 	return fmt.Errorf("%v: %w", remote, errtext.Reword(err, errtext.Plain(err)))
 }
@@ -108,7 +108,7 @@ func (m *Manager) Server(ctx context.Context, c net.Conn, cfg ListenConfig) (*Re
 	return q, err
 }
 
-// serve reads a Request, and has it authenticated.
+// serve reads a Request, and authenticates it.
 func (m *Manager) serve(ctx context.Context, c net.Conn, cfg ListenConfig, w watch) (*Request, error) {
 	o := &mpaOffer{Conn: c}
 	q, err := m.request(o, cfg.SetupTimeout, w.release)
@@ -134,8 +134,8 @@ func (m *Manager) serve(ctx context.Context, c net.Conn, cfg ListenConfig, w wat
 	return q, nil
 }
 
-// readRequest reads what the peer of o asks for. giveUp ends ctx if nothing comes for
-// too long.
+// readRequest reads the Request of o's peer. It calls giveUp, which ends ctx, if nothing arrives
+// for too long.
 func (m *Manager) readRequest(ctx context.Context, o *mpaOffer, cfg ListenConfig, giveUp func()) error {
 	c := o.Conn
 	p := progresses(c, cfg.ProgressTimeout, giveUp)
@@ -156,12 +156,12 @@ func (m *Manager) readRequest(ctx context.Context, o *mpaOffer, cfg ListenConfig
 	if o.Request, err = mpa.ReadRequest(ctx, transport.NewStream(reads, nil)); err != nil {
 		return err
 	}
-	// What has read the Request has nothing more of the connection.
+	// The Stream that has read the Request holds no more octets of the connection.
 	o.Trace(func(transport.Stream, []byte) transport.Stream { return m.stream(c) })
 	return nil
 }
 
-// An mpaOffer is a Request that came over a byte stream.
+// An mpaOffer is a Request that arrived over a byte stream.
 type mpaOffer struct {
 	net.Conn
 	*mpa.Request

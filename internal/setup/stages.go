@@ -2,19 +2,19 @@ package setup
 
 import "context"
 
-// A Stage is a part of the set-up of a connection that this side asks for. They follow one
-// another in this order; those that a connection does not have are passed over.
+// A Stage is a part of the set-up of a connection that this side requests. Stages follow one
+// another in this order; a connection skips the stages that it does not need.
 type Stage uint8
 
 // The stages.
 const (
-	StageQP      Stage = iota // of the caller: the queue pair is made
+	StageQP      Stage = iota // run by the caller: the queue pair is made
 	StageDial                 // the connection of the layer below is made
-	StageSecure               // the handshake of TLS
-	StageRequest              // Prepare, and the Request leaves
-	StageReply                // the Reply comes
-	StageConfirm              // Establish, with which the first message leaves
-	StageReady                // of the caller
+	StageSecure               // the TLS handshake
+	StageRequest              // Prepare, then the Request is sent
+	StageReply                // the Reply arrives
+	StageConfirm              // Establish, which sends the first message
+	StageReady                // run by the caller
 )
 
 // A StageTrace bounds and times the stages of one set-up. Enter may block; its error ends the
@@ -32,8 +32,8 @@ func (s Stage) String() string {
 	return "unknown stage"
 }
 
-// Traced is a StageTrace that names the stages by a type S of its user's. Either function may be
-// nil. as makes errors of this package those of the user.
+// Traced returns a StageTrace that passes stages as the user's type S. Either function may be nil.
+// as converts errors of this package into errors of the user.
 func Traced[S ~uint8](enter func(ctx context.Context, s S) error, leave func(s S, err error), as func(error) error) (t StageTrace) {
 	if enter != nil {
 		t.Enter = func(ctx context.Context, s Stage) error { return enter(ctx, S(s)) }
@@ -44,7 +44,7 @@ func Traced[S ~uint8](enter func(ctx context.Context, s S) error, leave func(s S
 	return t
 }
 
-// Run runs a stage of the caller's.
+// Run runs a stage of the caller.
 func (t StageTrace) Run(ctx context.Context, s Stage, run func() error) error {
 	at := stages{trace: t}
 	err := at.enter(ctx, s)
@@ -55,7 +55,7 @@ func (t StageTrace) Run(ctx context.Context, s Stage, run func() error) error {
 	return err
 }
 
-// stages is how far one set-up has got. One goroutine uses it.
+// stages records the progress of one set-up. One goroutine uses it.
 type stages struct {
 	trace StageTrace
 	at    Stage
@@ -65,7 +65,7 @@ type stages struct {
 // begun reports whether a stage was entered.
 func (s *stages) begun() bool { return s.at > StageQP }
 
-// enter leaves the stage before, and enters the next one.
+// enter leaves the current stage, and enters the next one.
 func (s *stages) enter(ctx context.Context, next Stage) error {
 	s.leave(nil)
 	if s.trace.Enter != nil {
@@ -77,7 +77,7 @@ func (s *stages) enter(ctx context.Context, next Stage) error {
 	return nil
 }
 
-// leave leaves the stage, if there is one, with its error.
+// leave leaves the current stage, if there is one, with its error.
 func (s *stages) leave(err error) {
 	if s.in && s.trace.Leave != nil {
 		s.trace.Leave(s.at, err)

@@ -8,27 +8,27 @@ import (
 	"sync/atomic"
 )
 
-// A Count is how many slots of a queue are in use. A slot is free again when the poster has got
-// back its work request: when the completion was polled, and for work without one when it is
-// done (draft-hilland-rddp-verbs section 8.2.1). So a CQ with as many entries as its queues have
-// slots does not overflow.
+// A Count is the number of slots of a queue that are in use. A slot is freed when the poster gets
+// its work request back: when the completion is polled, or, for work without a completion, when
+// the work is done (draft-hilland-rddp-verbs section 8.2.1). So a CQ with as many entries as its
+// queues have slots does not overflow.
 type Count struct {
-	// used rises under the lock of the queue only; that it falls meanwhile does no harm.
+	// used rises only under the lock of the queue. It may fall at any time, which does no harm.
 	used atomic.Int64
-	// Freed is sent to those that want a slot.
+	// Freed is sent to the goroutines that wait for a slot.
 	Freed Broadcast
-	// stalled has a message that wants a slot. ResumeWhenFree sets it and then looks at used, while
-	// Release lowers used and then looks at it.
+	// stalled has a message that waits for a slot. ResumeWhenFree sets stalled and then reads used,
+	// while Release lowers used and then reads stalled.
 	stalled atomic.Pointer[Staller]
 }
 
-// A Staller has a message that waits.
+// A Staller resumes a message that waits for a slot.
 type Staller struct{ Resume func() }
 
-// Used is how many slots are in use.
+// Used returns how many slots are in use.
 func (c *Count) Used() int { return int(c.used.Load()) }
 
-// Reserve takes n of depth slots, or as many as there are. Calls do not overlap.
+// Reserve takes n of depth slots, or as many as are free. Calls must not overlap.
 func (c *Count) Reserve(depth, n int) (reserved int) {
 	reserved = min(n, depth-c.Used())
 	c.used.Add(int64(reserved))
@@ -49,7 +49,7 @@ func (c *Count) Release(n int) {
 // ResumeWhenFree reports whether fewer than depth slots are in use. If not, the next Release
 // resumes s.
 func (c *Count) ResumeWhenFree(depth int, s *Staller) (free bool) {
-	c.stalled.Store(s) // before looking: Release looks afterwards
+	c.stalled.Store(s) // before used is read: Release reads stalled afterwards
 	if c.Used() >= depth {
 		return false
 	}

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// datagrams counts what happens to datagrams on purpose.
+// datagrams counts the datagrams that are damaged on purpose.
 type datagrams struct {
 	lost, late, corrupt atomic.Int64
 	seeds               atomic.Uint64
 }
 
-// lateBy is how much later a datagram is sent that is late.
+// lateBy is how much later a late datagram is sent.
 const lateBy = 2 * time.Millisecond
 
 // listen opens a UDP socket. Every other one damages what it sends.
@@ -56,7 +56,7 @@ func (s *badSocket) WriteTo(b []byte, to net.Addr) (int, error) {
 	case lot < 30:
 		s.count.late.Add(1)
 		later := bytes.Clone(b)
-		time.AfterFunc(lateBy, func() { _, _ = s.PacketConn.WriteTo(later, to) }) // it may be closed
+		time.AfterFunc(lateBy, func() { _, _ = s.PacketConn.WriteTo(later, to) }) // the socket may be closed
 		return len(b), nil
 	}
 	return s.PacketConn.WriteTo(b, to)

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// findings collects what is wrong. It may be used by many goroutines.
+// findings collects errors. Many goroutines may use it.
 type findings struct {
 	mu   sync.Mutex
 	list []string

@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/metamorphic/program"
 )
 
-// The limits of the RNICs of a run. All of each are given away at its end.
+// The limits of the RNICs of a run. At its end, all of each resource are allocated.
 const (
 	stagsPerQP = 256 // a program uses fewer
 	mostPDs    = mostQPs
@@ -16,13 +16,13 @@ const (
 	mostSRQs   = mostQPs
 )
 
-// The bounds of -qps: those of the shared region, and of a program with three connections.
+// The bounds of -qps. The minimum suffices for the shared region and a program with three connections.
 const (
 	minQPs  = sharedQPs + 6
 	mostQPs = 256
 )
 
-// A hostPair is the two hosts of jobs.
+// A hostPair holds the two hosts of jobs.
 type hostPair [2]*program.Host
 
 // openHosts opens two RNICs that allow qps queue pairs together.
@@ -38,10 +38,10 @@ func openHosts(plain bool, qps int, d *datagrams) (pair *hostPair, err error) {
 	return pair, nil
 }
 
-// rnics are the RNICs of the two hosts.
+// rnics returns the RNICs of the two hosts.
 func (p *hostPair) rnics() [2]*iwarp.RNIC { return [2]*iwarp.RNIC{p[0].RNIC, p[1].RNIC} }
 
-// left returns an error for what is still in use of the limited resources of a host: all of each must be there for the taking.
+// left returns an error if limited resources of a host are still in use: it must be possible to allocate all of each.
 func left(r *iwarp.RNIC) error {
 	pds, err := takeAll(mostPDs, "PDs", r.AllocPD)
 	defer closeAll(pds)

@@ -6,27 +6,27 @@
 //
 // # Load
 //
-// Random programs of package internal/metamorphic/program run side by side, as many as -qps queue pairs allow, each over a network drawn by lot.
+// Random programs of package internal/metamorphic/program run concurrently, as many as -qps queue pairs allow, each over a random network.
 // They use all operations: every form of Send, RDMA Write, Write with Immediate Data, RDMA Read, the atomic operations, Immediate Data,
 // Commit, Bind, fast registration, invalidations, and SRQs. Four out of five connections end with a fault:
 // an abort, a Terminate, an access that must be refused, memory that is revoked while it is used, or damage
-// between the two ends: a reset, the end of the stream, an octet that is corrupt, a stall, the end of one half, or silence. The sockets
-// of SCTP over UDP lose, delay and corrupt datagrams. One region, beside the programs, is written by one peer while
-// another reads it, and is sent by its owner, too.
+// between the two ends: a reset, the end of the stream, a corrupt octet, a stall, the end of one half, or silence. The sockets
+// of SCTP over UDP lose, delay and corrupt datagrams. In addition to the programs, there is one region that one peer writes while
+// another one reads it, and that its owner sends.
 //
 // # Findings
 //
 // Each program is compared with its model as the documentation of package program says: all memory, and one completion for each
 // work request. No octet of a Read of the shared region may be older than the last write that was confirmed before, or newer than the last
-// one that was posted.
+// write that was posted.
 //
-// The run has rounds. When the programs of a round have ended, the two RNICs, which live on, may use no more descriptors and
-// goroutines than after the first round, and no more than 16 MiB more of the heap. At the end, RNICs with limits must be able to give away
-// all of their PDs, STags, CQs and SRQs; and when they are closed, there may be no more descriptors and goroutines
-// than before they were opened, and no more than 16 MiB more of the heap.
+// The run has rounds. When the programs of a round have ended, the two RNICs, which stay open, may use no more descriptors and
+// goroutines than after the first round, and at most 16 MiB more heap. At the end, it must be possible to allocate all PDs, STags,
+// CQs and SRQs of RNICs with limits. When the RNICs are closed, there may be no more descriptors and goroutines than
+// before they were opened, and at most 16 MiB more heap.
 //
-// A finding is printed with what repeats it, and the program ends with 1. A wrong flag is 2. The choices of the programs come from -seed;
-// how they interleave does not.
+// A finding is printed with the data that reproduce it, and the program ends with 1. A wrong flag is 2. The choices of the programs come
+// from -seed; how they interleave does not.
 package main
 
 import (
@@ -43,7 +43,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/metamorphic/program"
 )
 
-// options are the flags.
+// options holds the flags.
 type options struct {
 	length   time.Duration
 	seed     uint64
@@ -89,7 +89,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// run does what the options say. It prints the numbers, and returns an error if there are findings.
+// run runs the load. It prints the numbers, and returns an error if there are findings.
 func run(w io.Writer, o options) error {
 	fmt.Fprintf(w, "seed %d, %d queue pairs over %s for %v\n", o.seed, o.qps, o.networks, o.length)
 	s := newSoak(w, o)

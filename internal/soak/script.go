@@ -7,20 +7,20 @@ import (
 	"github.com/goiwarp/iwarp/internal/metamorphic/program"
 )
 
-// A job is a program, and what it runs over.
+// A job is a program and the network that it runs over.
 type job struct {
 	seed    uint64
 	program program.Program
 	config  program.Config
 }
 
-// slots is how many queue pairs a job needs.
+// slots returns how many queue pairs a job needs.
 func (j *job) slots() int { return 2 * j.program.Conns }
 
 // cuts are the values of how of Cut, of which Generate draws only the first two.
 var cuts = []string{damage.Reset, damage.FIN, damage.Corrupt, damage.Stall, damage.HalfClose, damage.Vanish}
 
-// draw makes the job of a seed.
+// draw makes the job for a seed.
 func draw(seed uint64, networks []string) job {
 	r := rand.New(rand.NewPCG(seed, 2))
 	all := program.DrawConfigs(r, networks...)

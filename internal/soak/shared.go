@@ -25,8 +25,8 @@ type sharedCounts struct {
 	writes, reads, mirrored, octets int
 }
 
-// A sharedRegion is one that one peer of its owner writes while the other one reads it. Every octet that the writer
-// writes with its write number n is n modulo 256.
+// A sharedRegion is a region that one peer of its owner writes while the other one reads it. Every octet of the
+// writer's write number n is n modulo 256.
 type sharedRegion struct {
 	owner  [2]*iwarp.QP // to the writer, and to the reader
 	writer *iwarp.QP
@@ -38,11 +38,11 @@ type sharedRegion struct {
 	outMem, inMem  []byte
 
 	posted atomic.Uint64 // writes
-	oldest atomic.Uint64 // the oldest write of which octets may be there
+	oldest atomic.Uint64 // the oldest write whose octets may still be there
 	counts sharedCounts
 }
 
-// shareRegion runs one until the context ends, over a network that the number of the round chooses.
+// shareRegion runs a sharedRegion until the context ends, over a network that the number of the round chooses.
 func (s *soak) shareRegion(ctx context.Context, number int) {
 	for i := range s.networks {
 		network := s.networks[(number+i)%len(s.networks)]
@@ -61,7 +61,7 @@ func (s *soak) shareRegion(ctx context.Context, number int) {
 	}
 }
 
-// runShared runs one over a network.
+// runShared runs a sharedRegion over a network.
 func runShared(ctx context.Context, hosts *hostPair, network string) (counts sharedCounts, err error) {
 	var pds [2]*iwarp.PD
 	for i, h := range hosts {
@@ -75,7 +75,7 @@ func runShared(ctx context.Context, hosts *hostPair, network string) (counts sha
 	return sharedBetween(ctx, hosts, pds, network)
 }
 
-// sharedBetween runs one with its PDs.
+// sharedBetween runs a sharedRegion with its PDs.
 func sharedBetween(ctx context.Context, hosts *hostPair, pds [2]*iwarp.PD, network string) (counts sharedCounts, err error) {
 	setUp, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
@@ -97,7 +97,7 @@ func sharedBetween(ctx context.Context, hosts *hostPair, pds [2]*iwarp.PD, netwo
 	return h.counts, err
 }
 
-// register registers all memory. The function that it returns closes it.
+// register registers all memory. The returned function closes the regions.
 func (h *sharedRegion) register(pds [2]*iwarp.PD) (func() error, error) {
 	h.outMem, h.inMem = make([]byte, sharedLen), make([]byte, sharedLen)
 	mirror := new(*iwarp.MR)
@@ -131,7 +131,7 @@ func (h *sharedRegion) register(pds [2]*iwarp.PD) (func() error, error) {
 	return closeAll, nil
 }
 
-// run lets all three work until the context ends, or one of them fails.
+// run runs all three until the context ends, or one of them fails.
 func (h *sharedRegion) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -193,8 +193,8 @@ func (h *sharedRegion) send() error {
 	return h.owner[1].RDMAWrite(context.Background(), h.mirror, h.here.Slice(0, sharedLen))
 }
 
-// checkAge makes sure that each octet is of one of the writes from the oldest to the newest one, and returns how many it has checked. If
-// there were too many writes, it cannot tell.
+// checkAge checks that each octet is from one of the writes from the oldest to the newest one, and returns how many it has checked. If
+// there were too many writes, it cannot check any.
 func checkAge(octets []byte, oldest, newest uint64) (int, error) {
 	if newest-oldest > 255 {
 		return 0, nil

@@ -19,7 +19,7 @@ import (
 const rounds = 5
 
 // between is how many more goroutines and descriptors may be in use after a round than after the first one: the
-// RNICs are not closed, and what they keep for later use is bounded.
+// RNICs are not closed, and keep a bounded number for later use.
 const between = 8
 
 // A soak is one run.
@@ -72,7 +72,7 @@ func (s *soak) soak() {
 
 func (s *soak) well() bool { return len(s.findings.all()) == 0 }
 
-// round runs jobs for a while, from a seed on, and returns the next seed.
+// round runs jobs for a time, from a seed on, and returns the next seed.
 func (s *soak) round(seed uint64, number int, length time.Duration) uint64 {
 	ctx, cancel := context.WithTimeout(context.Background(), length)
 	defer cancel()
@@ -123,13 +123,13 @@ func (s *soak) run(j job) {
 	}
 }
 
-// has tells whether the machine has a network, as far as is known.
+// has reports whether the machine has a network, as far as is known.
 func (s *soak) has(network string) bool {
 	_, skipped := s.skipped.Load(network)
 	return !skipped
 }
 
-// skip notes that the machine does not have a network.
+// skip records that the machine does not have a network.
 func (s *soak) skip(c program.Config, why error) {
 	if _, known := s.skipped.LoadOrStore(c.Network, true); !known {
 		fmt.Fprintf(s.w, "left out: %v\n", why)
@@ -158,7 +158,7 @@ func (s *soak) afterRound(number int) {
 	}
 }
 
-// sabotageSTag takes an STag that nothing gives back, if the options say so. The function that it returns does.
+// sabotageSTag takes an STag that nothing else frees, if the options say so. The returned function frees it.
 func (s *soak) sabotageSTag() func() {
 	if s.o.sabotage != leakSTag {
 		return func() {}
@@ -171,11 +171,11 @@ func (s *soak) sabotageSTag() func() {
 	return func() { _, _ = mw.Close(), pd.Close() }
 }
 
-// finish closes everything, and looks for what is left.
+// finish closes everything, and looks for leaked resources.
 func (s *soak) finish() {
 	for i, pair := range s.pairs {
 		for _, h := range pair {
-			if s.well() || s.o.sabotage != "" { // a program that has failed leaves what it has
+			if s.well() || s.o.sabotage != "" { // a failed program leaves its resources open
 				if err := left(h.RNIC); err != nil {
 					s.findings.add(fmt.Sprintf("at the end: %v", err))
 				}

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// usage is what the process uses.
+// usage holds the resources that the process uses.
 type usage struct {
 	heap        int // octets that are reachable
 	goroutines  int
-	descriptors int // -1: this system does not tell
+	descriptors int // -1: unknown on this system
 }
 
-// heapGrowth is how much more of the heap may be in use at the end than at the begin.
+// heapGrowth is how much more of the heap may be in use at the end than at the beginning.
 const heapGrowth = 16 << 20
 
 func (u usage) String() string {
 	return fmt.Sprintf("heap %.1f MiB, %d goroutines, %d descriptors", float64(u.heap)/(1<<20), u.goroutines, u.descriptors)
 }
 
-// growth tells what of u is more than before.
+// growth returns an error that says which part of u has grown, nil if none has.
 func (u usage) growth(before usage) error {
 	switch {
 	case u.goroutines > before.goroutines:
@@ -34,7 +34,7 @@ func (u usage) growth(before usage) error {
 	return nil
 }
 
-// measure measures what is in use, with nothing that a garbage collection frees.
+// measure measures what is in use, after garbage collection.
 func measure() usage {
 	runtime.GC() // the second one frees what the first one took from pools
 	runtime.GC()
@@ -47,7 +47,7 @@ func measure() usage {
 	return u
 }
 
-// settleWait is how long something may take to end that nothing waits for.
+// settleWait is how long something that nothing waits for may take to end.
 const settleWait = 20 * time.Second
 
 // settle measures until there is no growth, but not for longer than settleWait.
@@ -61,7 +61,7 @@ func settle(before usage) (usage, error) {
 	}
 }
 
-// steady measures until goroutines and descriptors are as many as the time before, but not for longer than settleWait.
+// steady measures until the numbers of goroutines and descriptors no longer change, but not for longer than settleWait.
 func steady() usage {
 	before := measure()
 	for end := time.Now().Add(settleWait); ; {

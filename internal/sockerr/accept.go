@@ -9,8 +9,8 @@ import (
 // acceptPause is the time until the next try.
 const acceptPause = 100 * time.Millisecond
 
-// Accept waits for a connection, also while clients use all file descriptors, or the memory for sockets, and where a connection has failed
-// before it was taken: that is no reason to end the connections of all. If ctx ends then the error is net.ErrClosed.
+// Accept waits for a connection. It continues if clients use all file descriptors or all memory for sockets, or if a connection fails
+// before it is accepted, because none of these may end the server. If ctx ends meanwhile, the error is net.ErrClosed.
 func Accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 	for {
 		c, err := l.Accept()

@@ -1,4 +1,4 @@
-// Package sockerr compares the errors of sockets with those of package syscall, on every system, and has the accept loop that they decide.
+// Package sockerr compares socket errors with those of package syscall on every system, and provides an accept loop that depends on them.
 package sockerr
 
 import (
@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// winsock maps errors of package syscall to the numbers of Windows sockets. On Windows package syscall gives these
-// errors numbers of its own, which no call returns. On other systems no error has the numbers of Windows.
+// winsock maps errors of package syscall to the error numbers of Windows sockets. On Windows, package syscall gives these
+// errors its own numbers, which no call returns. On other systems no error has the numbers of Windows.
 var winsock = map[syscall.Errno]syscall.Errno{
 	syscall.EACCES:          10013,
 	syscall.EMFILE:          10024,
@@ -26,7 +26,7 @@ var winsock = map[syscall.Errno]syscall.Errno{
 	syscall.EHOSTUNREACH:    10065,
 }
 
-// Is is errors.Is, except that an error of a call of Windows matches the error of package syscall that has its meaning.
+// Is is like errors.Is, except that an error of a Windows call matches the error of package syscall with the same meaning.
 func Is(err, target error) bool {
 	if errors.Is(err, target) {
 		return true
@@ -36,11 +36,11 @@ func Is(err, target error) bool {
 	return ok && errors.Is(err, number)
 }
 
-// ended are the errors of a call on what is no socket that listens, or not any more.
+// ended lists the errors of Accept on a descriptor that is not, or no longer, a listening socket.
 var ended = []syscall.Errno{syscall.EBADF, syscall.EINVAL, 10022 /* WSAEINVAL */, 10038 /* WSAENOTSOCK */}
 
-// passes tells whether a listener whose Accept has failed with err may accept the next connection: what has failed is one connection
-// before it was taken, of which Linux tells by the errors of the network, or there was no descriptor, memory or epoll watch for it.
+// passes reports whether a listener whose Accept has failed with err may accept the next connection: either one connection failed before
+// it was accepted, which Linux reports with network errors, or there was no descriptor, memory or epoll watch for it.
 func passes(err error) bool {
 	e, ok := errors.AsType[syscall.Errno](err)
 	return ok && !slices.Contains(ended, e)

@@ -6,13 +6,13 @@
 //	go run -race ./internal/stress -time 10m -procs 1
 //	go run ./internal/stress -goroutines 0 -load 35 -procs 35 -time 1m   # load for other programs only
 //
-// It runs rounds. In each of them a client and a server, each with an RNIC of its own, have
-// connections over the loopback interface, some with completion queues of their own and some
-// with shared ones. Both ends work until the round ends, in one of several ways, below the
-// helpers that still wait. A monitor measures how long each call takes: from its begin while
-// its context has not ended, and from the end of its context after that. If either is longer
-// than -limit, or a helper fails while nothing has ended, the program prints what it found,
-// the queue pairs and all goroutines, and ends with 1. A wrong flag is 2.
+// It runs rounds. In each round a client and a server, each with its own RNIC, have
+// connections over the loopback interface, some with their own completion queues and some
+// with shared ones. Both ends work until the round ends the connections, in one of several
+// ways, while helpers still wait. A monitor measures how long each call takes: from its
+// beginning until its context ends, and from then on from the end of its context. If either is
+// longer than -limit, or a helper fails before the end of the round, the program prints what it
+// found, the queue pairs and all goroutines, and ends with 1. A wrong flag is 2.
 //
 // The choices of all goroutines are random and come from -seed. How they interleave does not.
 package main
@@ -30,7 +30,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/flagsonly"
 )
 
-// options are the flags.
+// options holds the flags.
 type options struct {
 	time       time.Duration // of the whole run
 	round      time.Duration // of one round at most
@@ -81,8 +81,8 @@ func (o *options) check() error {
 	return nil
 }
 
-// run does what the options say and prints the numbers to w. It returns a *finding if a
-// call waited too long; then goroutines of the round may still be there.
+// run runs the rounds and prints the numbers to w. It returns a *finding if a call waited
+// too long; goroutines of the round may then still be running.
 func run(w io.Writer, o options) error {
 	stop := startLoad(o.load)
 	defer stop()

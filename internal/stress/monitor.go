@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A monitor measures every call that its users make, and reports one that takes too long
-// while it is still under way.
+// A monitor measures every call that its users make, and reports a call that takes too
+// long while it is still running.
 type monitor struct {
 	limit time.Duration
 	found chan string // capacity 1: the first call that took too long
@@ -37,10 +37,10 @@ type user struct {
 	ctx   context.Context
 	began time.Time
 	ended time.Time // when the monitor saw that ctx had ended
-	may   bool      // wait as long as it likes while ctx has not ended
+	may   bool      // the call may take any time while ctx has not ended
 }
 
-// lookEvery is how often the monitor looks at calls that are under way.
+// lookEvery is how often the monitor checks the running calls.
 const lookEvery = 20 * time.Millisecond
 
 func newMonitor(limit time.Duration) *monitor {
@@ -71,7 +71,7 @@ func (m *monitor) watch() {
 	}
 }
 
-// look looks at every call that is under way.
+// look checks every running call.
 func (m *monitor) look(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +91,7 @@ func (m *monitor) look(now time.Time) {
 	}
 }
 
-// account notes how long the call of u has waited by now. m.mu is held.
+// account records how long the call of u has waited by now. m.mu is held.
 func (u *user) account(now time.Time) time.Duration {
 	m := u.m
 	if !u.ended.IsZero() {
@@ -125,15 +125,15 @@ func (m *monitor) user(name string) *user {
 	return u
 }
 
-// leave takes the goroutine away.
+// leave removes the goroutine.
 func (u *user) leave() {
 	u.m.mu.Lock()
 	delete(u.m.users, u)
 	u.m.mu.Unlock()
 }
 
-// call makes a call under ctx and measures it. With may it may take as long as it likes
-// until ctx ends.
+// call makes a call under ctx and measures it. With may, the call may take any time until
+// ctx ends.
 func (u *user) call(ctx context.Context, what string, may bool, f func() error) error {
 	m := u.m
 	m.mu.Lock()
@@ -167,12 +167,12 @@ func bucket(d time.Duration) int {
 	return max(0, min(buckets-1, int(math.Log2(max(us, 1))*perOctet)))
 }
 
-// below is the wait that the calls of bucket i did not reach.
+// below returns the wait that the calls of bucket i did not reach.
 func below(i int) time.Duration {
 	return time.Duration(math.Exp2(float64(i+1)/perOctet) * float64(time.Microsecond))
 }
 
-// quantile is the wait that the share q of the calls did not exceed. m.mu is held.
+// quantile returns the wait that the share q of the calls did not exceed. m.mu must be held.
 func (m *monitor) quantile(q float64) time.Duration {
 	sum := 0
 	for _, n := range m.waits {
@@ -187,7 +187,7 @@ func (m *monitor) quantile(q float64) time.Duration {
 	return below(buckets - 1)
 }
 
-// numbers is the report of the whole run.
+// numbers returns the report of the whole run.
 func (m *monitor) numbers() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -205,7 +205,7 @@ type finding struct {
 
 func (f *finding) Error() string { return f.what }
 
-// newFinding takes down the state of the process.
+// newFinding records the state of the process.
 func newFinding(what string, pairs []*pair) *finding {
 	f := &finding{what: what, goroutines: make([]byte, 4<<20)}
 	for _, p := range pairs {

@@ -55,14 +55,14 @@ type end struct {
 	host *host
 	peer *end
 	qp   *iwarp.QP
-	// Memory for the peer. No two kinds of access share octets, for the race detector would
-	// tell of it, and rightly.
+	// Memory for the peer. No two kinds of access share octets, since the race detector would
+	// rightly report it.
 	written, read, counter *iwarp.MR
 	pattern                atomic.Pointer[pattern]
 }
 
-// connect makes connection number i. Those with an even number have completion queues of
-// their own, the others share those of their hosts.
+// connect makes connection number i. Connections with an even number have their own completion
+// queues, the others share those of their hosts.
 func connect(ctx context.Context, o options, client, server *host, i int) (*pair, error) {
 	addr := "127.0.0.1:0"
 	if o.network == "pipe" {
@@ -134,7 +134,7 @@ func (e *end) register() (err error) {
 func (e *end) config(i int) *iwarp.QPConfig {
 	c := &iwarp.QPConfig{
 		PD: e.host.pd, SendDepth: sendDepth, RecvDepth: recvDepth, IRD: 4, ORD: 4,
-		RNRWait: time.Minute, // the monitor is sooner
+		RNRWait: time.Minute, // the monitor reports earlier
 		Commit:  &iwarp.CommitOptions{},
 	}
 	if i%2 == 1 {

@@ -78,7 +78,7 @@ func (r *round) setUp(o options) error {
 	return nil
 }
 
-// random is the source of the choices of one more goroutine.
+// random returns the source of the choices of one more goroutine.
 func (r *round) random() *rand.Rand {
 	r.seeds++
 	return rand.New(rand.NewPCG(r.seed, r.seeds))
@@ -134,7 +134,7 @@ func (r *round) fail(err error) {
 	}
 }
 
-// expected reports whether a goroutine goes on after err. An error of the connections is
+// expected reports whether a goroutine continues after err. An error of the connections is
 // expected only once they end.
 func (r *round) expected(ctx context.Context, what string, err error) (goOn bool) {
 	switch {
@@ -188,7 +188,7 @@ func (p *pair) end(m *monitor, how int) {
 		first, second = second, first
 	}
 	closing := func(e *end) {
-		// The queue pair ends in time or the monitor tells.
+		// The queue pair ends in time, or the monitor reports it.
 		_ = u.call(context.Background(), e.name+": Close", false, e.qp.Close)
 	}
 	switch how / 2 {

@@ -86,7 +86,7 @@ func (h *helper) once() (again bool) {
 	return h.round.expected(ctx, h.name+": "+what, err)
 }
 
-// size is how long a message is: most are short.
+// size returns the length of a message: most are short.
 func size(r *rand.Rand) int {
 	switch r.IntN(8) {
 	case 0:
@@ -97,7 +97,7 @@ func size(r *rand.Rand) int {
 	return r.IntN(256)
 }
 
-// A poster is the goroutine that has a completion queue of send queues: it posts work with
+// A poster is the goroutine that serves a completion queue of send queues: it posts work with
 // completions and waits for them.
 type poster struct {
 	*user
@@ -136,7 +136,7 @@ func (q *poster) work() {
 	}
 }
 
-// post posts up to four work requests and tells how many it could.
+// post posts up to four work requests and returns how many it has posted.
 func (q *poster) post() (n int) {
 	for range 1 + q.random.IntN(len(q.wcs)) {
 		e := q.ends[q.random.IntN(len(q.ends))]
@@ -210,8 +210,8 @@ func (c *consumer) work() {
 	}
 }
 
-// post posts what is owed, and tells how many receives the queues did not take: those of
-// helpers that were cancelled are in their place.
+// post posts the owed receives, and returns how many the queues did not take, because receives of
+// cancelled helpers occupy their places.
 func (c *consumer) post() (left int) {
 	for qp, n := range c.owed {
 		for ; n > 0; n-- {

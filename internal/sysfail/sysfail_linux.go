@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long Run waits for a function that makes a call that fails again and again.
+// patience is how long Run waits for a function that repeats a failing call.
 const patience = 5 * time.Second
 
-// Run returns what f returns on a thread of its own, where the kernel answers calls (unix.SYS_FSYNC) with an errno.
-// Goroutines that f starts are on other threads. Where no filter of calls is allowed the test skips.
+// Run runs f on a separate thread, on which the kernel fails calls (such as unix.SYS_FSYNC) with an errno, and returns its
+// result. Goroutines that f starts run on other threads. If system call filters are not allowed, the test is skipped.
 func Run(t *testing.T, no unix.Errno, f func() error, calls ...uint32) error {
 	t.Helper()
 	filtered, done := make(chan error, 1), make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // it ends with this goroutine
+		runtime.LockOSThread() // the thread ends with this goroutine
 		err := filter(no, calls)
 		if filtered <- err; err == nil {
 			done <- f()
@@ -37,7 +37,7 @@ func Run(t *testing.T, no unix.Errno, f func() error, calls ...uint32) error {
 	}
 }
 
-// filter makes the kernel answer calls of this thread with no.
+// filter makes the kernel fail calls of this thread with the errno no.
 func filter(no unix.Errno, calls []uint32) error {
 	program := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}} // the number of the call
 	for _, call := range calls {

@@ -1,21 +1,20 @@
-// Package tasks counts goroutines, so that the end of what started them can be waited for.
+// Package tasks counts goroutines, so that the code that starts them can wait for their end.
 package tasks
 
 import "github.com/goiwarp/iwarp/internal/lockorder"
 
-// A Group counts goroutines, and what others do in their place. Unlike a sync.WaitGroup it may
-// grow while a goroutine waits: a reader that ends may have to start a writer.
+// A Group counts goroutines, and tasks that other goroutines perform instead. Unlike a
+// sync.WaitGroup it may grow while a goroutine waits: a reader that ends may have to start a writer.
 type Group struct {
 	mu   lockorder.Mutex[lockorder.Leaf]
 	n    int
 	idle chan struct{} // closed when n falls to 0; nil while no goroutine waits
 }
 
-// Start runs f in a goroutine of its own.
+// Start runs f in a new goroutine.
 func (t *Group) Start(f func()) { t.Launch(t.Task(f)) }
 
-// Task prepares f for Launch, for callers that start it over and over and must not
-// allocate.
+// Task prepares f for Launch, for callers that start f repeatedly and must not allocate.
 func (t *Group) Task(f func()) func() {
 	return func() {
 		defer t.Add(-1)
@@ -23,20 +22,20 @@ func (t *Group) Task(f func()) func() {
 	}
 }
 
-// Starter prepares f: each call of the function that it returns runs f in a goroutine of its
-// own, and does not allocate.
+// Starter prepares f: each call of the function that it returns runs f in a new goroutine, and
+// does not allocate.
 func (t *Group) Starter(f func()) (start func()) {
 	task := t.Task(f)
 	return func() { t.Launch(task) }
 }
 
-// Launch runs what Task has prepared in a goroutine of its own.
+// Launch runs a function that Task has prepared in a new goroutine.
 func (t *Group) Launch(task func()) {
 	t.Add(1)
 	go task()
 }
 
-// Add counts change more tasks.
+// Add adds change to the number of tasks.
 func (t *Group) Add(change int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,14 +46,14 @@ func (t *Group) Add(change int) {
 	}
 }
 
-// Count returns how many there are.
+// Count returns the number of tasks.
 func (t *Group) Count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.n
 }
 
-// Wait returns when none is left.
+// Wait returns when no task is left.
 func (t *Group) Wait() {
 	for {
 		t.mu.Lock()

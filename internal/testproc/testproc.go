@@ -1,4 +1,4 @@
-// Package testproc runs a test, or the program of it, in a process of its own.
+// Package testproc runs a test, or the test's program, in a separate process.
 package testproc
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Alone runs the rest of a test in a process of its own, whose descriptors it may count
-// and limit. It reports true there.
+// Alone runs the rest of a test in a separate process, whose descriptors the test may count
+// and limit. It reports true in that process.
 func Alone(t *testing.T) bool {
 	t.Helper()
 	const mark = "IWARP_TEST_ALONE"

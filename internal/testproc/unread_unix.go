@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Unread runs the program of the test, told by env that it is another one, where nothing reads what it prints. It must end with status 1,
-// without a signal, and leave no file and no process. What it says of errors is returned.
+// Unread runs the test's program, which env turns into another program, with an output that nothing reads. The program must end with
+// status 1, without a signal, and leave no file and no process. Unread returns its error output.
 func Unread(t *testing.T, env string, args ...string) (errs string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func Unread(t *testing.T, env string, args ...string) (errs string) {
 	c := exec.CommandContext(ctx, os.Args[0], args...)
 	c.Env = append(os.Environ(), env, "TMPDIR="+dir, "GORACE=atexit_sleep_ms=0")
 	c.Stdout, c.Stderr = w, &stderr
-	c.WaitDelay = 20 * time.Second // its processes inherit the pipe for errors, and may outlive it for a moment
+	c.WaitDelay = 20 * time.Second // its child processes inherit the pipe for errors, and may outlive it briefly
 	require.NoError(t, c.Start())
 	require.NoError(t, w.Close())
 	var exit *exec.ExitError

@@ -27,10 +27,10 @@ func (s *Size) String() string {
 	return strconv.FormatInt(int64(*s), 10)
 }
 
-// Type is for package pflag.
+// Type implements pflag.Value.
 func (s *Size) Type() string { return "size" }
 
-// Set is for packages flag and pflag. After an error it is as before.
+// Set implements flag.Value and pflag.Value. After an error the size is unchanged.
 func (s *Size) Set(text string) error {
 	unit := int64(1)
 	for _, u := range suffixes {

@@ -1,4 +1,4 @@
-// Package units makes texts of numbers, for people, and reads sizes.
+// Package units formats numbers for people, and parses sizes.
 package units
 
 import (
@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Octets is a number of octets with three digits and a unit that is a power of 1,000: 0 B, 12.3 kB, 1.23 GB.
+// Octets formats a number of octets with three digits and a unit that is a power of 1,000: 0 B, 12.3 kB, 1.23 GB.
 func Octets(n float64) string { return Scaled(n, "B") }
 
-// Count is a number with three digits and the prefix of a power of 1,000: 0, 0.5, 12.3 k, 1.23 M. Below 1,000 it is
-// whole from 10 on.
+// Count formats a number with three digits and the prefix of a power of 1,000: 0, 0.50, 12.3 k, 1.23 M. A whole number
+// below 1,000 has no decimal places.
 func Count(n float64) string { return Scaled(n, "") }
 
-// Scaled is a number with three digits, the prefix of a power of 1,000, and a unit.
+// Scaled formats a number with three digits, the prefix of a power of 1,000, and a unit.
 func Scaled(n float64, unit string) string {
 	prefixes := [...]string{"", "k", "M", "G", "T", "P", "E"}
 	i := 0
@@ -31,7 +31,7 @@ func Scaled(n float64, unit string) string {
 	return number + " " + prefixes[i] + unit
 }
 
-// threeDigits is a number below 1,000.
+// threeDigits formats a number below 1,000.
 func threeDigits(n float64) string {
 	switch {
 	case n < 9.995:
@@ -42,7 +42,7 @@ func threeDigits(n float64) string {
 	return strconv.FormatFloat(n, 'f', 0, 64)
 }
 
-// Duration is a duration with three digits: 12.3 µs, 1.23 ms, 4.00 s. The empty text is that of 0, which stands for none.
+// Duration formats a duration with three digits: 12.3 µs, 1.23 ms, 4.00 s. It returns "" for 0, which stands for none.
 func Duration(d time.Duration) string {
 	switch {
 	case d == 0:
@@ -55,7 +55,7 @@ func Duration(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " s"
 }
 
-// Uptime is a duration in its two greatest units: 3 d 4 h, 12 min 5 s.
+// Uptime formats a duration in its two greatest units: 3 d 4 h, 12 min 5 s.
 func Uptime(d time.Duration) string {
 	seconds := int64(d / time.Second)
 	minutes, hours := seconds/60, seconds/3600
@@ -70,7 +70,7 @@ func Uptime(d time.Duration) string {
 	return fmt.Sprintf("%d s", seconds)
 }
 
-// Whole is a whole number with a comma in front of each three digits: 12,345.
+// Whole formats a whole number with a comma before each group of three digits: 12,345.
 func Whole(n uint64) string {
 	digits := strconv.FormatUint(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {

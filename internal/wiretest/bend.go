@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// A Bender changes messages on their way in one direction, as the input of a fuzz target says.
+// A Bender changes messages in one direction, as the input of a fuzz target says.
 type Bender struct {
 	changes []change
 	passed  int    // messages since the last change
 	first   []byte // of all
 	last    []byte // as it was sent
-	held    []byte // which the next one overtakes
+	held    []byte // a message that the next one overtakes
 	bent    bool
 	lost    bool
 }
@@ -26,10 +26,10 @@ type change struct {
 	arg   byte
 }
 
-// changeLen is how many octets of an input are a change: direction and messages that pass, how, where (2), argument.
+// changeLen is how many octets of an input form a change: direction and messages that pass, how, where (2), argument.
 const changeLen = 5
 
-// Change is that part of an input: after so many messages of the way back, or there, one is changed.
+// Change returns the part of an input that changes a message, on the way back or there, after so many other messages.
 func Change(back bool, after int, how Bend, at uint16, arg byte) []byte {
 	b := []byte{byte(after & 0x7f), byte(how), 0, 0, arg}
 	if back {
@@ -42,21 +42,21 @@ func Change(back bool, after int, how Bend, at uint16, arg byte) []byte {
 // A Bend is a way to change a message.
 type Bend uint8
 
-// The ways. Others mean these again, from the first on.
+// The ways to change a message. Larger values repeat these, from the first on.
 const (
-	Flip      Bend = iota // the bits of an octet that the argument has; 0: the highest
-	Drop                  // it
-	Duplicate             // it
-	Splice                // its begin with the end of the one before
-	Insert                // some octets
-	Truncate              // it
-	Overtake              // the next one comes first
-	Replay                // the first message again, behind it
-	Edge                  // two, four or eight octets are all zero or all ones
+	Flip      Bend = iota // flip the bits of an octet that are set in the argument; 0: the highest
+	Drop                  // drop the message
+	Duplicate             // duplicate the message
+	Splice                // join its beginning and the end of the message before
+	Insert                // insert some octets
+	Truncate              // truncate the message
+	Overtake              // deliver the next message first
+	Replay                // deliver the first message again, after this one
+	Edge                  // set two, four or eight octets to all zeros or all ones
 	bends
 )
 
-// Benders are those of both directions.
+// Benders returns the Benders of both directions.
 func Benders(script []byte) (there, back *Bender) {
 	there, back = new(Bender), new(Bender)
 	for ; len(script) >= changeLen; script = script[changeLen:] {
@@ -72,13 +72,13 @@ func Benders(script []byte) (there, back *Bender) {
 // Bent reports whether anything was changed.
 func (b *Bender) Bent() bool { return b.bent }
 
-// Saw tells of a message that has passed before.
+// Saw records a message that has passed before.
 func (b *Bender) Saw(msg []byte) { b.first, b.last = bytes.Clone(msg), bytes.Clone(msg) }
 
-// Lost reports whether a whole message has not come, or not in its place.
+// Lost reports whether a whole message was lost or moved.
 func (b *Bender) Lost() bool { return b.lost }
 
-// Bend returns what comes in the place of a message: nothing, one or more. They are not the caller's msg.
+// Bend returns the messages that replace msg: none, one or more. They do not share msg's memory.
 func (b *Bender) Bend(msg []byte) (out [][]byte) {
 	sent := bytes.Clone(msg)
 	out = [][]byte{bytes.Clone(msg)}
@@ -102,7 +102,7 @@ func (b *Bender) Bend(msg []byte) (out [][]byte) {
 	return out
 }
 
-// Rest is the message that was held back when no other came.
+// Rest returns the message that is still held back, because no other followed.
 func (b *Bender) Rest() (out [][]byte) {
 	if b.held != nil {
 		out, b.held = [][]byte{b.held}, nil

@@ -10,9 +10,8 @@
 //	p.WantSegment("a Send answers", "41 43 00000000 00000000 00000001 00000000", 'h', 'i')
 //	p.WantEOF("the QP ends")
 //
-// The framing and the headers of the Peer are those of package octets. It computes CRCs; it sends no Markers but by [Marked]. Every wait is
-// bounded by [Patience]. Over the network "pipe" a conversation runs in virtual time
-// (testing/synctest).
+// The Peer uses the framing and headers of package octets. It computes CRCs; it sends Markers only through [Marked]. [Patience]
+// bounds every wait. Over the network "pipe" a conversation runs in virtual time (testing/synctest).
 //
 // A conversation that is mostly data is a text file, which [RunScript] runs. Only tests may
 // import this package. It knows no verbs, so that the tests of every layer can use it.

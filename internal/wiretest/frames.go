@@ -2,10 +2,10 @@ package wiretest
 
 import "encoding/binary"
 
-// Where the lengths are in a frame of the set-up.
+// The header of a set-up frame ends with the length of the private data.
 const frameHeaderLen = 20
 
-// FrameLen is how long the frame of the set-up is that b begins with: 0 if it is not whole.
+// FrameLen returns the length of the set-up frame at the beginning of b, 0 if it is not whole.
 func FrameLen(b []byte) int {
 	if len(b) < frameHeaderLen {
 		return 0
@@ -13,7 +13,7 @@ func FrameLen(b []byte) int {
 	return whole(b, frameHeaderLen+int(binary.BigEndian.Uint16(b[frameHeaderLen-2:])))
 }
 
-// FPDULen is how long the FPDU without Markers is that b begins with: 0 if it is not whole.
+// FPDULen returns the length of the FPDU without Markers at the beginning of b, 0 if it is not whole.
 func FPDULen(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -29,5 +29,5 @@ func whole(b []byte, n int) int {
 	return n
 }
 
-// ULPDU is the segment of an FPDU that is whole.
+// ULPDU returns the segment in a whole FPDU.
 func ULPDU(fpdu []byte) []byte { return fpdu[2:][:binary.BigEndian.Uint16(fpdu)] }

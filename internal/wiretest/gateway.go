@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Over makes a Peer that meets a QP over an LLP, of which llp is the Peer's end. The Peer still
-// speaks in FPDUs.
+// Over makes a Peer that is connected to a QP over an LLP; llp is the Peer's end. The Peer still
+// sends and receives FPDUs.
 func Over(t testing.TB, llp transport.LLP) *Peer {
 	t.Helper()
 	x, y := transport.Pipe(transport.PipeOptions{})
@@ -28,20 +28,20 @@ func Over(t testing.TB, llp transport.LLP) *Peer {
 	return &Peer{TB: t, Conn: x}
 }
 
-// A gateway stands between a QP over an LLP of records and a peer that speaks MPA,
-// without set-up. To the peer it passes segments on in the order of the QP.
+// A gateway connects a QP over a record LLP with a peer that speaks MPA, without
+// set-up. It passes segments to the peer in the order in which the QP sent them.
 type gateway struct {
 	transport.NoPrediction
 	llp   transport.LLP
 	conn  net.Conn
-	next  uint64 // to be passed on to the peer
+	next  uint64 // the next segment to pass to the peer
 	early map[uint64][]byte
 
 	running sync.WaitGroup
 }
 
-// toQP passes on what the peer sends, all that is there together. An FPDU that is cut
-// short ends the connection.
+// toQP passes on what the peer sends, with all available segments together. A truncated
+// FPDU ends the connection.
 func (g *gateway) toQP() {
 	r := bufio.NewReaderSize(g.conn, 1<<16)
 	for {
@@ -79,7 +79,7 @@ func readFPDU(r io.Reader) ([]byte, error) {
 	return b[:n], err
 }
 
-// toPeer passes on what the QP sends, and its end.
+// toPeer passes on what the QP sends, and then the end of its stream.
 func (g *gateway) toPeer() {
 	var err error
 	for err == nil {
@@ -93,7 +93,7 @@ func (g *gateway) toPeer() {
 	g.llp.Abort(err)
 }
 
-// Segment is what the gateway, as a transport.Placer, does with a segment of the QP.
+// Segment implements transport.Placer for the segments of the QP.
 func (g *gateway) Segment(seq uint64, ulpdu []byte) error {
 	g.early[seq] = FPDU(ulpdu)
 	for {

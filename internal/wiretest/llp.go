@@ -16,19 +16,19 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctpudp"
 )
 
-// LLP, if not nil, makes the two ends of the lower layer on which QPs and Peers meet, in
-// place of MPA over TCP: a suite sets it to run its tests again over another layer.
+// LLP, if not nil, makes the two ends of the lower layer between QPs and Peers, instead of
+// MPA over TCP: a suite sets it to run its tests again over another layer.
 var LLP func(t testing.TB) (a, b transport.LLP)
 
-// Records makes LLPs that deliver together what is sent together, in any order within a
-// window. The seed chooses the order.
+// Records makes LLPs that deliver together the segments that are sent together, in any order
+// within a window. The seed chooses the order.
 func Records(seed uint64) func(testing.TB) (a, b transport.LLP) {
 	return func(testing.TB) (a, b transport.LLP) {
 		return recordpipe.New(recordpipe.Options{Seed: seed, Window: 16})
 	}
 }
 
-// Sessions makes sessions of SCTP over UDP, each on a network of its own.
+// Sessions makes sessions of SCTP over UDP, each on its own network.
 func Sessions(network func() *PacketNetwork) func(testing.TB) (a, b transport.LLP) {
 	return func(t testing.TB) (a, b transport.LLP) {
 		t.Helper()
@@ -39,7 +39,7 @@ func Sessions(network func() *PacketNetwork) func(testing.TB) (a, b transport.LL
 	}
 }
 
-// KernelSessions makes sessions of the SCTP of the kernel.
+// KernelSessions makes sessions of the kernel's SCTP.
 func KernelSessions(t testing.TB) (a, b transport.LLP) {
 	t.Helper()
 	l, err := sctpkernel.Listen(t.Context(), sctpkernel.Config{}, "127.0.0.1:0", 1)
@@ -47,8 +47,8 @@ func KernelSessions(t testing.TB) (a, b transport.LLP) {
 	return meet(t, sctpkernel.NewClient(sctpkernel.Config{}), l)
 }
 
-// NeedsSCTP skips a test where the kernel has no SCTP. Where it must have,
-// IWARP_REQUIRE_SCTP is set.
+// NeedsSCTP skips a test if the kernel has no SCTP. If IWARP_REQUIRE_SCTP is set, the
+// test fails instead.
 func NeedsSCTP(t testing.TB) {
 	t.Helper()
 	l, err := sctpkernel.Listen(t.Context(), sctpkernel.Config{}, "127.0.0.1:0", 1)
@@ -59,13 +59,13 @@ func NeedsSCTP(t testing.TB) {
 	l.End()
 }
 
-// A sessionClient opens sessions over one of the two back ends of SCTP.
+// A sessionClient opens sessions over one of the two SCTP back ends.
 type sessionClient interface {
 	Open(ctx context.Context, addr string) (sctp.Stream, error)
 	Close()
 }
 
-// A sessionListener takes them.
+// A sessionListener accepts sessions.
 type sessionListener interface {
 	Addr() net.Addr
 	Accept() (*sctp.Request, error)

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// A PacketNetwork carries datagrams within the process, and can be as bad as networks
-// are. It can be used within a testing/synctest bubble.
+// A PacketNetwork carries datagrams within the process, and can be as unreliable as real
+// networks. It can be used within a testing/synctest bubble.
 type PacketNetwork struct {
-	loss float64 // the share that is lost; as much comes twice, and as much comes late
+	loss float64 // the share that is lost; the same share arrives twice, and the same share late
 
 	mu    sync.Mutex
 	rnd   *rand.Rand
@@ -22,7 +22,7 @@ type PacketNetwork struct {
 	lost  int // datagrams
 }
 
-// NewPacketNetwork makes a network that loses a share of what is sent, chosen by the seed.
+// NewPacketNetwork makes a network that loses a share of the datagrams, chosen by the seed.
 func NewPacketNetwork(loss float64, seed uint64) *PacketNetwork {
 	return &PacketNetwork{
 		loss: loss,
@@ -30,7 +30,7 @@ func NewPacketNetwork(loss float64, seed uint64) *PacketNetwork {
 	}
 }
 
-// ListenPacket is for Config.ListenPacket.
+// ListenPacket can be used as Config.ListenPacket.
 func (n *PacketNetwork) ListenPacket(_ context.Context, _, address string) (net.PacketConn, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -99,18 +99,18 @@ func (c *packetConn) WriteTo(p []byte, addr net.Addr) (int, error) {
 	return len(p), nil
 }
 
-// packetDelay is how long a datagram takes where some are lost. SCTP finds a loss by the
+// packetDelay is how long a datagram takes if some are lost. SCTP detects a loss by the
 // time that others take.
 const packetDelay = 50 * time.Microsecond
 
-// Lost is how many datagrams were lost.
+// Lost returns how many datagrams were lost.
 func (n *PacketNetwork) Lost() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.lost
 }
 
-// carry delivers a datagram. Without a socket at the address, or room in it, it is lost.
+// carry delivers a datagram. If no socket has the address, or it has no room, the datagram is lost.
 func (n *PacketNetwork) carry(d datagram, to netip.AddrPort) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

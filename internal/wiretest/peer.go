@@ -72,8 +72,7 @@ func (p *Peer) Segment() []byte {
 	return ulpdu
 }
 
-// Rest waits for the graceful end of the other side's half, and returns the segments in front of
-// it.
+// Rest waits for the graceful end of the other side's half, and returns the segments before it.
 func (p *Peer) Rest() (segments [][]byte) {
 	p.Helper()
 	for {
@@ -87,7 +86,7 @@ func (p *Peer) Rest() (segments [][]byte) {
 	}
 }
 
-// next reads an FPDU with a good CRC until the read deadline, or Patience once it has begun.
+// next reads an FPDU with a good CRC. It waits until the read deadline, or for Patience once the FPDU has begun.
 func (p *Peer) next() ([]byte, error) {
 	p.Helper()
 	var size [2]byte
@@ -100,7 +99,7 @@ func (p *Peer) next() ([]byte, error) {
 	return rest[:n], nil
 }
 
-// WantOctets waits for as many octets as want has, and compares them.
+// WantOctets waits for as many octets as want contains, and compares them.
 func (p *Peer) WantOctets(expectation string, want []byte) {
 	p.Helper()
 	require.Equal(p, want, p.Read(len(want)), expectation)
@@ -112,7 +111,7 @@ func (p *Peer) WantSegment(expectation, header string, payload ...byte) {
 	require.Equal(p, append(Hex(header), payload...), p.Segment(), expectation)
 }
 
-// WantTerminate reads what comes until the Terminate and compares its layer, type and code.
+// WantTerminate reads segments until the Terminate, and compares its layer, type and code.
 func (p *Peer) WantTerminate(expectation string, code uint16) {
 	p.Helper()
 	for {
@@ -133,7 +132,7 @@ func (p *Peer) WantEOF(expectation string) {
 	require.ErrorIs(p, err, io.EOF, expectation)
 }
 
-// WantClosed waits for the end of the connection, graceful or by a reset, without an octet.
+// WantClosed waits for the end of the connection, graceful or by a reset, without any octet before it.
 func (p *Peer) WantClosed(expectation string) {
 	p.Helper()
 	require.NoError(p, p.Conn.SetReadDeadline(time.Now().Add(Patience)))
@@ -142,10 +141,10 @@ func (p *Peer) WantClosed(expectation string) {
 	require.True(p, errors.Is(err, io.EOF) || isReset(err), "%s: %v", expectation, err)
 }
 
-// isReset tells whether err is that of a connection that was reset.
+// isReset reports whether err is the error of a connection that was reset.
 func isReset(err error) bool { return strings.Contains(err.Error(), syscall.ECONNRESET.Error()) }
 
-// WantIdle makes sure that nothing comes for d.
+// WantIdle checks that nothing arrives for d.
 func (p *Peer) WantIdle(expectation string, d time.Duration) {
 	p.Helper()
 	require.NoError(p, p.Conn.SetReadDeadline(time.Now().Add(d)))
@@ -182,7 +181,7 @@ func (p *Peer) Cut(reset bool) {
 	}
 }
 
-// Dribble sends b, and then zeros, an octet at a time until the connection is gone.
+// Dribble sends b, and then zeros, one octet at a time until the connection has ended.
 func (p *Peer) Dribble(b []byte, pause time.Duration) {
 	for i := 0; ; i++ {
 		next := []byte{0}

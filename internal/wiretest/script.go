@@ -16,12 +16,12 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A Command does what a command of a script says, and returns what is to be seen of it.
+// A Command executes a command of a script, and returns its visible result.
 type Command func(t *testing.T, d *datadriven.TestData) string
 
 // RunScript runs a conversation that is a text file: commands, each with its input, a line of
-// four hyphens, and what came of it. It fails with the difference where something else comes.
-// With the flag -rewrite it writes what came into the file instead.
+// four hyphens, and the expected result. If the result differs, the test fails with the difference.
+// With the flag -rewrite, RunScript writes the actual results into the file instead.
 func RunScript(t *testing.T, path string, commands map[string]Command) {
 	t.Helper()
 	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -43,9 +43,9 @@ type Names map[string]stag.STag
 //	send msn=1 mo=4 "x"*100
 //	read-request msn=1 sink=7 sink-to=0 size=8 src=region src-to=0x1000
 //
-// A field that is not there is 0, but for MSN, which is 1, and those that the kind implies.
-// ddp and rdmap are the two octets in front; first=15 leaves the first 15 octets of the segment
-// alone. The value of an STag is a number or a name, with ^1 after it to change its bits.
+// A missing field is 0, except MSN, which is 1, and fields that the kind implies. ddp and rdmap are
+// the first two octets; first=15 truncates the segment to its first 15 octets. The value of an STag
+// is a number or a name, with ^1 after it to change its bits.
 func (n Names) Parse(t testing.TB, input string) (segments [][]byte) {
 	t.Helper()
 	for line := range strings.Lines(input) {
@@ -58,8 +58,8 @@ func (n Names) Parse(t testing.TB, input string) (segments [][]byte) {
 	return segments
 }
 
-// lookup knows a name, and one with ^ and some bits after it: those of the STag that are
-// changed.
+// lookup returns the STag of a name, which may be followed by ^ and the bits of the STag to
+// change.
 func (n Names) lookup(name string) (stag.STag, bool) {
 	of, change, changed := strings.Cut(name, "^")
 	st, ok := n[of]
@@ -74,8 +74,8 @@ func (n Names) lookup(name string) (stag.STag, bool) {
 	return st, ok
 }
 
-// Format writes a segment as Parse reads it. Of a Terminate it writes layer, type and code, and
-// what it holds of the segment in error.
+// Format writes a segment as Parse reads it. For a Terminate it writes layer, type and code, and
+// the parts of the segment in error that it contains.
 func (n Names) Format(b []byte) string {
 	return formatSegment(b, func(st stag.STag) string {
 		for name, named := range n {
@@ -93,8 +93,8 @@ func (n Names) Format(b []byte) string {
 // EndOfStream is the line for the graceful end of the other side's half.
 const EndOfStream = "end of the stream"
 
-// Heard tells what has come to the Peer until now, a line for each segment and for the end of
-// the stream. It needs virtual time, and that the other side has come to rest.
+// Heard returns what the Peer has received so far, one line for each segment and for the end of
+// the stream. It requires virtual time, and that the other side is idle.
 func (p *Peer) Heard(n Names) (lines []string) {
 	p.Helper()
 	for {

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// What a Peer sends: see package octets.
+// Segments that a Peer sends: see package octets.
 var (
 	FPDU         = octets.FPDU
 	Marked       = octets.Marked
@@ -24,7 +24,7 @@ const (
 	opTerminate = 7
 )
 
-// A TerminateScope is what a Terminate holds of the segment in error (RFC 5040 section 4.8).
+// A TerminateScope says which parts of the segment in error a Terminate contains (RFC 5040 section 4.8).
 type TerminateScope uint8
 
 const (
@@ -33,7 +33,7 @@ const (
 	NoHeader
 )
 
-// Terminate is the segment that answers the segment bad.
+// Terminate returns the segment that answers the segment bad.
 func Terminate(code transport.Code, scope TerminateScope, bad []byte) []byte {
 	b := Untagged(0x41, 0x47, 0, 2, 1, 0, "")
 	b = binary.BigEndian.AppendUint16(b, uint16(code))

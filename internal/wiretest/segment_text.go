@@ -9,8 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A kind is a kind of segment as scripts name it, with what its first octets are unless the
-// script says otherwise.
+// A kind is a kind of segment as scripts name it, with its default first octets.
 type kind struct {
 	name       string
 	ddp, rdmap byte
@@ -153,8 +152,8 @@ func (p *parser) fail(format string, args ...any) {
 	}
 }
 
-// formatSegment writes a segment in the form that parseSegment reads. A Terminate is written
-// with its layer, type and code, and with what it holds of the segment in error.
+// formatSegment writes a segment in the form that parseSegment reads. For a Terminate it writes
+// layer, type and code, and the parts of the segment in error that it contains.
 func formatSegment(b []byte, stags func(st stag.STag) string) string {
 	f := formatter{stags: stags}
 	switch {
@@ -173,7 +172,7 @@ type formatter struct {
 	stags func(st stag.STag) string
 }
 
-// kind writes the kind of the segment, and the first octets where they are not as usual.
+// kind writes the kind of the segment, and its first octets if they are not the defaults.
 func (f *formatter) kind(b []byte) kind {
 	k := kind{name: "untagged", ddp: 0x41, rdmap: 0x43}
 	if b[0]&tagged != 0 {
@@ -226,8 +225,8 @@ func (f *formatter) untagged(b []byte) {
 	f.payload(b[18:])
 }
 
-// terminate writes what a Terminate carries (RFC 5040 section 4.8): its octets, unless they are
-// as they should be.
+// terminate writes the contents of a Terminate (RFC 5040 section 4.8). It writes octets only if they
+// are not as they should be.
 func (f *formatter) terminate(h []byte) {
 	fmt.Fprintf(f, " %#04x", binary.BigEndian.Uint16(h))
 	if string(h[2:]) == "\x00\x00" {
@@ -249,7 +248,7 @@ func (f *formatter) terminate(h []byte) {
 
 func (f *formatter) stag(b []byte) string { return f.stags(stag.STag(binary.BigEndian.Uint32(b))) }
 
-// payload writes octets; those of a single value are abbreviated.
+// payload writes octets; a run of a single value is abbreviated.
 func (f *formatter) payload(b []byte) {
 	switch {
 	case len(b) == 0:

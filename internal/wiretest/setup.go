@@ -16,11 +16,11 @@ const (
 	ReplyKey   = octets.ReplyKey
 )
 
-// DefaultRequest is what follows the key in the Request of a default configuration: CRCs and
+// DefaultRequest is the part after the key in the Request of a default configuration: CRCs and
 // enhanced data, revision 2, A, C and D set, depths of 16.
 const DefaultRequest = "50 02 0004 8010 c010"
 
-// Local is an address of this host to listen at, on the network.
+// Local returns an address of this host to listen at, on the network.
 func Local(network string) string {
 	if network == "pipe" {
 		return ""
@@ -41,9 +41,9 @@ func Dial(t testing.TB, network, addr string, rest []byte) *Peer {
 	return p
 }
 
-// Accept listens, and plays the responder for the first connection: it takes a Request
-// without private data, answers with a Reply that ends with rest, and gives the Peer to the
-// channel, which it closes if there is none.
+// Accept listens, and plays the responder for the first connection: it reads a Request
+// without private data, answers with a Reply that ends with rest, and sends the Peer to the
+// channel, or closes the channel if there is none.
 func Accept(t testing.TB, network string, rest []byte) (addr string, accepted <-chan *Peer) {
 	t.Helper()
 	l, err := transport.Listen(t.Context(), network, Local(network), transport.Options{})
@@ -63,15 +63,15 @@ func Accept(t testing.TB, network string, rest []byte) (addr string, accepted <-
 	}()
 	t.Cleanup(func() {
 		_ = l.Close()
-		if p := <-peers; p != nil { // the test did not take it
+		if p := <-peers; p != nil { // the test did not receive it
 			_ = p.Conn.Close()
 		}
 	})
 	return l.Addr().String(), peers
 }
 
-// Serve accepts connections on the pipe and plays one script for each, in turn. A connection
-// that comes when the scripts are used up fails the test.
+// Serve accepts connections on the pipe and plays one script for each, in turn. The test fails
+// if a connection arrives after the last script.
 func Serve(t testing.TB, scripts ...func(p *Peer)) (addr string) {
 	t.Helper()
 	l, err := transport.Listen(context.Background(), "pipe", "", transport.Options{})

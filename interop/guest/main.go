@@ -1,10 +1,10 @@
-// Command guest runs the cases of the interop lab inside the virtual machine. It finds
-// its job in the shared folder and leaves a line for every case there. With arguments it
-// is the other end of a case:
+// Command guest runs the cases of the interop lab inside the virtual machine. It reads
+// its job from the shared folder and writes a line for every case there. With arguments
+// it is the other end of a case:
 //
-//	guest serve NETWORK ADDRESS          of this library
-//	guest nvme-host SCRIPT ADDRESS NQN CRC   a host of NVMe
-//	guest nfs-client ADDRESS HANDLE CRC  a client of NFS
+//	guest serve NETWORK ADDRESS          a server of this library
+//	guest nvme-host SCRIPT ADDRESS NQN CRC   an NVMe host
+//	guest nfs-client ADDRESS HANDLE CRC  an NFS client
 //	guest plain-sctp listen|dial ADDRESS   SCTP without DDP
 package main
 
@@ -92,7 +92,7 @@ func work(ctx context.Context) error {
 	return kernelLog()
 }
 
-// loadModules loads siw in the variant that the job asks for, and what it needs.
+// loadModules loads the siw variant that the job requests, and the modules that it needs.
 func loadModules(variant string) error {
 	for _, args := range [][]string{
 		{"modprobe", "-a", "veth", "af_packet", "libcrc32c", "crc32c_generic", "ib_core", "iw_cm", "ib_uverbs", "rdma_cm", "rdma_ucm"},
@@ -105,7 +105,7 @@ func loadModules(variant string) error {
 	return nil
 }
 
-// kernelLog leaves what the kernel said.
+// kernelLog writes the kernel's log to the shared folder.
 func kernelLog() error {
 	out, err := exec.Command("dmesg").Output()
 	if err != nil {

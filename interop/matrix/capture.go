@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// captureLimit is where a capture ends, to keep memory and files small.
+	// captureLimit is the size at which a capture ends, to keep memory and files small.
 	captureLimit = 12 << 20
 	snapLen      = 256 << 10
 )
 
-// A capture records the frames of a device in pcap's format.
+// A capture records the frames of a device in pcap format.
 type capture struct {
 	done chan struct{}
 
@@ -47,7 +47,7 @@ func (c *capture) stopped() bool {
 	return c.ending
 }
 
-// stop ends the capture when nothing more comes, and writes it to a file.
+// stop ends the capture when no more frames arrive, and writes it to a file.
 func (c *capture) stop(file string) error {
 	c.mu.Lock()
 	c.ending = true

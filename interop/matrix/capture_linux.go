@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// captureBuffer is what the kernel keeps for us while we are not running.
+// captureBuffer is how much the kernel buffers while we are not running.
 const captureBuffer = 64 << 20
 
 func startCapture(device string) (*capture, error) {

@@ -1,6 +1,6 @@
-// Package matrix is what the interop lab tries: the table of cases, and the guest's
-// side of running them. Our side of a case runs in the program itself or as a child
-// process; siw's side is a child process in the network namespace "peer".
+// Package matrix contains the cases of the interop lab, and the guest's side of
+// running them. Our side of a case runs in the program itself or as a child process;
+// siw's side is a child process in the network namespace "peer".
 package matrix
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/interop/wire"
 )
 
-// A Role is which end of the connection is ours.
+// A Role says which end of the connection is ours.
 type Role string
 
 // The roles.
@@ -23,11 +23,11 @@ const (
 type Case struct {
 	Name string
 	Role Role
-	Core bool // part of what every CI run does
-	// Figures: the case measures and judges nothing. It takes long, and is run only if -figures asks for it.
+	Core bool // part of every CI run
+	// Figures: the case measures and judges nothing. It takes long, and runs only with -figures.
 	Figures bool
-	// Knobs are parameters of the modified siw, as name=value; nil: siw as Debian's
-	// source has it.
+	// Knobs are parameters of the modified siw, as name=value; nil: the unchanged siw of
+	// Debian's source.
 	Knobs []string
 	// SCTP: the capture must show DDP over SCTP, and nothing else over SCTP.
 	SCTP bool
@@ -38,19 +38,18 @@ type Case struct {
 	Limit time.Duration
 	// Wire is what the capture must show of our end; Expected completes it.
 	Wire wire.Expect
-	// NoRTR: no connection that we begin comes as far as a ready-to-receive message, or none
-	// is of revision 2.
+	// NoRTR: no connection that we begin reaches a ready-to-receive message, or none has
+	// revision 2.
 	NoRTR bool
 	// NoCapture: the traffic is not captured, because there is too much of it.
 	NoCapture bool
-	// Kernel are regular expressions of what the kernel may say in a case of NVMe though it is a warning or an error.
+	// Kernel lists regular expressions for warnings and errors that the kernel may log in an NVMe case.
 	Kernel []string
 	Run    func(t *T)
 }
 
-// Expected is what the capture must show of our end. As the initiator it sends a
-// ready-to-receive message: a Write, which it offers and siw prefers, unless the case says
-// otherwise.
+// Expected returns what the capture must show of our end. Unless the case says otherwise, the
+// initiator sends a ready-to-receive message: a Write, which it offers and siw prefers.
 func (c *Case) Expected() wire.Expect {
 	e := c.Wire
 	if c.Role == Initiator && !c.NoRTR && e.RTR == nil {
@@ -64,7 +63,7 @@ func terminates(layer, etype, code uint8) wire.Expect {
 	return wire.Expect{Terminate: &wire.Terminate{Layer: layer, Type: etype, Code: code}}
 }
 
-// Variant is the build of siw that the case needs: stock or knobs.
+// Variant returns the build of siw that the case needs: stock or knobs.
 func (c *Case) Variant() string {
 	if c.Knobs != nil {
 		return "knobs"
@@ -81,7 +80,7 @@ type Table struct {
 	SetUp func() error // makes the wire between the two ends, when siw is loaded
 }
 
-// The names of the tables. The flags of the lab are called the same, but for the matrix, which has none.
+// The names of the tables. The flags of the lab have the same names, except for the matrix, which has none.
 const (
 	Matrix  = ""
 	NVMe    = "nvme"
@@ -96,7 +95,7 @@ var tables = map[string]*Table{
 	Mounts:  {mountCases, setUpMounts},
 }
 
-// TableOf returns the table of a name, or nil.
+// TableOf returns the table with a name, or nil.
 func TableOf(name string) *Table { return tables[name] }
 
 // A Job is what the host tells the guest to do.
@@ -106,7 +105,7 @@ type Job struct {
 	Cases   []string
 }
 
-// A Result is what the guest says of a case. Without Done it has only begun.
+// A Result is what the guest reports about a case. Without Done the case has only begun.
 type Result struct {
 	Name   string
 	Done   bool
@@ -114,5 +113,5 @@ type Result struct {
 	Why    string
 	Notes  []string // figures, for the reader
 	Took   time.Duration
-	Scale  float64 // by which limits were stretched when the case began
+	Scale  float64 // by which limits were extended when the case began
 }

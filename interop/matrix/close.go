@@ -11,11 +11,11 @@ import (
 	"github.com/goiwarp/iwarp/interop/wire"
 )
 
-// soon is how long a survivor may need to notice that the other side is gone.
+// soon is how long a survivor may need to detect that the other side is gone.
 const soon = 2 * time.Second
 
-// torn is what the wire shows where siw's end is torn away from the middle of traffic: if its
-// FIN overtakes what we wait for, we say so in a Terminate.
+// torn is what the wire shows if siw's end disappears in the middle of traffic: if its FIN
+// overtakes what we wait for, we send a Terminate.
 var torn = wire.Expect{AnyTerminate: true}
 
 func closeCases() []Case {
@@ -72,7 +72,7 @@ func (t *T) siwDies() {
 	}
 }
 
-// closeAtOnce ends connections on which nothing ever happened.
+// closeAtOnce ends connections that were never used.
 func (t *T) closeAtOnce() {
 	e, p := t.open(), t.peer("")
 	if t.Role == Initiator {

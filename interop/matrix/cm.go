@@ -30,12 +30,12 @@ func cmCases() []Case {
 	}
 }
 
-// cmtimeQPs is how many QPs one process of cmtime has to make. At siw the 72nd fails, presumably
+// cmtimeQPs is how many QPs one cmtime process must make. With siw the 72nd fails, presumably
 // because all its calls of rdma_create_qp share one structure, into which each call writes.
 const cmtimeQPs = 50
 
-// cmtimeAtOnce is how many processes of cmtime connect at once. siw waits 10 s for a Reply, however
-// busy the machine is, and cmtime does not let go of the processor while it waits.
+// cmtimeAtOnce is how many cmtime processes connect at once. siw waits 10 s for a Reply, however
+// busy the machine is, and cmtime does not release the processor while it waits.
 const cmtimeAtOnce = 4
 
 // cmtimeConnects has cmtime of rdma-core connect n QPs to us. Each of its processes
@@ -137,7 +137,7 @@ func cmtimeTargets(n int) iter.Seq[cm.Target] {
 	}
 }
 
-// siwQPs is how many QPs siw has.
+// siwQPs returns how many QPs siw has.
 func (t *T) siwQPs() int {
 	out, err := exec.Command("ip", "netns", "exec", peerSpace, "rdma", "resource", "show").CombinedOutput()
 	require.NoError(t, err, "rdma resource show: %s", out)
@@ -197,7 +197,7 @@ func (t *T) auth(allowUnauthenticated bool) *cm.Auth {
 	return auth
 }
 
-// note leaves a line in the log of the guest.
+// note writes a line to the log of the guest.
 func (t *T) note(format string, args ...any) {
 	fmt.Printf("%s: %s\n", t.Name, fmt.Sprintf(format, args...))
 }

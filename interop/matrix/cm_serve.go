@@ -13,12 +13,12 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A server takes connections with Listener.Serve, each in a goroutine of its own.
+// A server accepts connections with Listener.Serve, each in a separate goroutine.
 type server struct {
 	end func() // stops listening, and waits until all connections have ended
 
 	mu          sync.Mutex
-	now, most   int // connections: at present, and at once
+	now, most   int // connections: at present, and at most at once
 	established int
 	errs        []error
 }
@@ -52,7 +52,7 @@ func (e *end) serveMany(auth *cm.Auth, serve func(*iwarp.QP) error) *server {
 	return s
 }
 
-// handle takes one connection.
+// handle handles one connection.
 func (s *server) handle(e *end, cr *iwarp.ConnRequest, serve func(*iwarp.QP) error) {
 	s.count(+1)
 	defer s.count(-1)
@@ -82,7 +82,7 @@ func (s *server) fail(err error) {
 	s.errs = append(s.errs, err)
 }
 
-// failures are the errors so far, the first three.
+// failures returns the first three errors so far.
 func (s *server) failures() []error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,8 +92,8 @@ func (s *server) failures() []error {
 // infoLen is the length of rping's message, which names a buffer by its address, STag and length.
 const infoLen = 16
 
-// answerPings is rping's server: it reads from the buffer that the client names first, writes
-// the same to the one that it names next, and says so each time.
+// answerPings is rping's server: it reads from the buffer that the client names first, writes the
+// same octets to the buffer that the client names next, and announces each.
 func (e *end) answerPings(qp *iwarp.QP) error {
 	info := make([]byte, infoLen)
 	message, err := e.pd.RegisterMR(info, stag.LocalWrite, nil)

@@ -1,18 +1,18 @@
 package matrix
 
-// ourSpace is the network namespace of our end in the cases of NVMe and of mounts: Linux's hosts, targets and clients work in
-// the first one alone.
+// ourSpace is the network namespace of our end in the NVMe and mount cases: Linux's hosts, targets and clients work only in
+// the first namespace.
 const ourSpace = "ours"
 
-// OurSecondIP is another address of our end: a second port of the target of NVMe, or MOUNT of NFS.
+// OurSecondIP is another address of our end, for a second port of the NVMe target, or for MOUNT of NFS.
 const OurSecondIP = "10.1.0.3"
 
-// setUpNVMe makes the wire for the cases of NVMe.
+// setUpNVMe makes the wire for the NVMe cases.
 func setUpNVMe() error {
 	return setUpFirst("modprobe -a configfs nvme_rdma nvmet_rdma ext4 xfs", "mount -t configfs configfs /sys/kernel/config")
 }
 
-// setUpFirst makes a wire that has siw on its end in the first namespace, and runs more commands.
+// setUpFirst makes a wire with siw on its end in the first namespace, and runs more commands.
 func setUpFirst(more ...string) error {
 	err := commands(append([]string{
 		"ip link set lo up",

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// lockAndUnlock takes and gives back the lock of a whole file.
+// lockAndUnlock locks and unlocks a whole file.
 func lockAndUnlock(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

@@ -4,5 +4,5 @@ package matrix
 
 import "errors"
 
-// lockAndUnlock is for the guest, which has Linux.
+// lockAndUnlock is only for the guest, which runs Linux.
 func lockAndUnlock(string) error { return errors.ErrUnsupported }

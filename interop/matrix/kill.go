@@ -25,7 +25,7 @@ func killCases() []Case {
 
 var endless = rpingRun{size: 4096}
 
-// pingArgs are those of an endless conversation.
+// pingArgs returns the arguments of an endless conversation.
 func (t *T) pingArgs(server bool) []string {
 	args := endless.args(server, t.serverIP(false))
 	if server && t.Role == Responder {
@@ -119,13 +119,13 @@ func (t *T) killClients() {
 	require.Positive(t, failed, "and those that left in the middle of a ping as failed")
 }
 
-// endsSoon expects the survivor to end with an error within the time that it has.
+// endsSoon expects the survivor to end with an error in time.
 func (t *T) endsSoon(p *process, round int) {
 	require.True(t, t.endsWithin(p.done, soon), "round %d: the survivor notices within %v", round, soon)
 	require.Error(t, p.err, "round %d: the survivor fails", round)
 }
 
-// endsWithin tells whether done is closed within a limit.
+// endsWithin reports whether done is closed within a limit.
 func (t *T) endsWithin(done <-chan struct{}, limit time.Duration) bool {
 	ctx, cancel := t.pace.Context(context.Background(), limit, nil)
 	defer cancel()

@@ -104,7 +104,7 @@ func (t *T) setKnobs() {
 	}
 }
 
-// withKnobs has a conversation and looks at the startup frames.
+// withKnobs holds a conversation and checks the startup frames.
 func (t *T) withKnobs(s setting, check func(request, reply [2]byte)) {
 	t.setKnobs()
 	e, p := t.connect(s)

@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/interop/wire"
 )
 
-// mountCases is the table of cases in which Linux mounts file systems of ours, and of our client of Linux's. The numbers are those of the test plans.
+// mountCases is the table of cases in which Linux mounts our file systems, or our client uses those of Linux. The numbers are those of the test plans.
 var mountCases = slices.Concat(mount9PCases(), mountNFSCases(), knfsdCases(), mountFigures())
 
 const (
@@ -34,7 +34,7 @@ func serving(u wire.Upper, lists ...[]Case) []Case {
 	return all
 }
 
-// setUpMounts makes the wire for the cases of mounts.
+// setUpMounts makes the wire for the mount cases.
 func setUpMounts() error { return setUpFirst("modprobe -a 9p 9pnet_rdma nfsv3 rpcrdma") }
 
 // mount9P mounts a directory, and uses it.
@@ -62,14 +62,14 @@ func (t *T) sizes9P(crc bool) {
 	t.stopsWell(server)
 }
 
-// stopsWell ends a server of ours in order.
+// stopsWell ends one of our servers gracefully.
 func (t *T) stopsWell(server *process) {
 	require.NoError(t, server.cmd.Process.Signal(syscall.SIGTERM), "the server runs")
 	require.True(t, t.endsWithin(server.done, 30*time.Second), "the server ends with SIGTERM")
 	require.NoError(t, server.err, "the server ends well; it said %q", server.lastWords())
 }
 
-// use lists what is mounted, which is in dir at the server, reads it and writes to it.
+// use lists the mounted directory, which is dir at the server, reads it and writes to it.
 func (t *T) use(dir string) {
 	t.wantNames(mountPoint, "big", "many", "small")
 	st, err := os.Stat(mountPoint + "/big")
@@ -83,7 +83,7 @@ func (t *T) use(dir string) {
 	t.moves(dir, mountOctets, 64<<10)
 }
 
-// manyNames are those of the directory many.
+// manyNames returns the names in the directory many.
 func manyNames() (names []string) {
 	for i := range mountNames {
 		names = append(names, fmt.Sprintf("name%02d", i))
@@ -91,7 +91,7 @@ func manyNames() (names []string) {
 	return names
 }
 
-// moves writes a file of so many octets, piece by piece, and compares what both sides read.
+// moves writes a file of that many octets, piece by piece, and compares what both sides read.
 func (t *T) moves(dir string, octets, piece int64) {
 	name := fmt.Sprintf("new%d", octets)
 	require.NoError(t, writePieces(filepath.Join(mountPoint, name), 2, octets, piece), "write %d octets", octets)
@@ -100,7 +100,7 @@ func (t *T) moves(dir string, octets, piece int64) {
 	require.NoError(t, checkRandom(filepath.Join(dir, name), 2, octets), "the file that was written, by the server, %d octets", octets)
 }
 
-// directory makes a directory that a server of ours serves.
+// directory makes a directory for one of our servers.
 func (t *T) directory() string {
 	dir, err := os.MkdirTemp("/tmp", "export")
 	require.NoError(t, err)
@@ -125,10 +125,10 @@ func (t *T) serve9P(crc bool, dir string, more ...string) *process {
 	return p
 }
 
-// mountFrom mounts what a server has.
+// mountFrom mounts what a server serves.
 func (t *T) mountFrom(kind, source, options string) { t.mountAt(mountPoint, kind, source, options) }
 
-// mountAt mounts it at another place.
+// mountAt is like mountFrom, at another place.
 func (t *T) mountAt(at, kind, source, options string) {
 	t.tool("mount", "-t", kind, "-o", options, source, at)
 	// Unless the case has done it; not a failure of its own.
@@ -142,7 +142,7 @@ func (t *T) mountPointBeside(name string) string {
 	return at
 }
 
-// wantNames lists a directory, with what each name is.
+// wantNames lists a directory, reads the information about each name, and compares the names.
 func (t *T) wantNames(dir string, want ...string) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err, "list %s", dir)
@@ -155,7 +155,7 @@ func (t *T) wantNames(dir string, want ...string) {
 	require.Equal(t, want, names, "names of %s", dir)
 }
 
-// writePieces is writeRandom with a system call for each piece.
+// writePieces is like writeRandom, with a system call for each piece.
 func writePieces(file string, seed uint64, octets, piece int64) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {

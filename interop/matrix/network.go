@@ -11,14 +11,14 @@ import (
 )
 
 // The two ends of the wire, a veth pair: ours in the namespace of init, siw's in the
-// namespace "peer". siw works on no loopback device.
+// namespace "peer". siw does not work on a loopback device.
 const (
 	ourDevice  = "v0"
 	peerDevice = "v1"
 	peerSpace  = "peer"
 )
 
-// setUp makes the wire and puts siw on its far end.
+// setUp makes the wire and adds siw to its far end.
 func setUp() error {
 	err := commands(
 		"ip link set lo up",
@@ -36,8 +36,8 @@ func setUp() error {
 	return errors.Join(reach(PeerIP), reach(PeerIP6))
 }
 
-// reach makes sure that each end knows the other's address on the link, of which the
-// RDMA core's own resolution can miss the news in the wire's first moments.
+// reach makes sure that each end knows the other's link address, which the RDMA core's
+// own resolution can miss in the first moments of the wire.
 func reach(ip string) error {
 	const unused = "1"
 	var err error

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// nvmeCases is the table of cases of NVMe over RDMA. The letters and numbers are those of its test plan: B, Linux's host with our
-// target, which is the program "nvme serve"; C, our host with Linux's target. The role is ours.
+// nvmeCases is the table of NVMe over RDMA cases. The letters and numbers are those of the test plan: B, Linux's host with our
+// target, the program "nvme serve"; C, our host with Linux's target. The role is ours.
 var nvmeCases = slices.Concat(
 	nvmeSetUpCases(), nvmeFileSystemCases(), nvmeIOCases(), nvmeRecoveryCases(), nvmeManageCases(), nvmetCases(), nvmeFigures(),
 )
 
-// What the two ends of a case of NVMe are called.
+// The names of the two ends of an NVMe case.
 const (
 	nvmeSubsystem = "nqn.2026-11.example.iwarp:lab"
 	HostNQN       = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-4333-8444-555555555501"
@@ -19,7 +19,7 @@ const (
 	nvmePort      = "4420"
 )
 
-// crcBoth is a case with the CRC of FPDUs, and one without.
+// crcBoth makes a case with the CRC of FPDUs, and one without.
 func crcBoth(c Case, run func(t *T, crc bool)) []Case {
 	on, off := c, c
 	on.Name, on.Run = c.Name+"/crc-on", func(t *T) { run(t, true) }

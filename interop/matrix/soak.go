@@ -110,7 +110,7 @@ const (
 	soakKinds
 )
 
-// toUs tells whether data comes to our memory.
+// toUs reports whether data comes to our memory.
 func (k soakKind) toUs() bool { return k == ourRead || k == theirWrite || k == theirSend }
 
 func (k soakKind) isOurs() bool { return k <= ourSend }

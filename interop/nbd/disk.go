@@ -1,5 +1,5 @@
-// Package nbd is a network block device for the lab: a server of the protocol that QEMU's
-// client speaks, and a disk whose power can be cut.
+// Package nbd provides a network block device for the lab: a server for the protocol of QEMU's
+// client, and a disk whose power can be cut.
 package nbd
 
 import (
@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// Sector is what a disk writes whole or not at all, in octets.
+// Sector is the number of octets that a disk writes as a whole or not at all.
 const Sector = 512
 
-// A Disk has a cache that forgets, as disks have: what was written is on the medium for
-// certain only when a Flush has followed, or when it was written through. Until then a
-// sector may have reached the medium or not, each by itself and in any order. All methods
-// may be called at the same time.
+// A Disk has a volatile cache, like real disks: written octets are certain to be on the
+// medium only after a Flush, or if they were written through. Until then each sector may
+// or may not have reached the medium, independently and in any order. All methods may
+// be called concurrently.
 type Disk struct {
 	mu     sync.Mutex
 	medium []byte
@@ -22,20 +22,20 @@ type Disk struct {
 	lying  bool
 }
 
-// NewDisk makes a disk of an image, whose length is a multiple of [Sector] and which is
-// the disk's from now on. The seed is for what becomes of sectors when the power goes.
+// NewDisk makes a disk from an image, whose length must be a multiple of [Sector]. The disk
+// then owns the image. The seed decides what happens to sectors when the power is cut.
 func NewDisk(image []byte, seed uint64) *Disk {
 	return &Disk{medium: image, cache: make(map[int64][]byte), lot: rand.New(rand.NewPCG(seed, 0))}
 }
 
-// Lie makes a disk that says of each Flush that it is done, and does nothing.
+// Lie makes the disk report success for each Flush without doing anything.
 func (d *Disk) Lie() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lying = true
 }
 
-// Size is in octets.
+// Size returns the size in octets.
 func (d *Disk) Size() int64 { return int64(len(d.medium)) }
 
 // ReadAt reads whole sectors within the disk, as they were last written.
@@ -51,7 +51,7 @@ func (d *Disk) ReadAt(p []byte, off int64) error {
 	return nil
 }
 
-// WriteAt writes whole sectors within the disk; through: they are on the medium when
+// WriteAt writes whole sectors within the disk. With through they are on the medium when
 // it returns.
 func (d *Disk) WriteAt(p []byte, off int64, through bool) error {
 	d.mu.Lock()
@@ -62,8 +62,8 @@ func (d *Disk) WriteAt(p []byte, off int64, through bool) error {
 	return nil
 }
 
-// write puts a sector into the cache. What was there before may have reached the
-// medium meanwhile.
+// write puts a sector into the cache. Its previous contents may have reached the medium
+// meanwhile.
 func (d *Disk) write(sector int64, p []byte, through bool) {
 	old, ok := d.cache[sector]
 	switch {
@@ -94,9 +94,9 @@ func (d *Disk) Flush() error {
 	return nil
 }
 
-// Cut is the end of the power: of the sectors in the cache some have just reached the
-// medium, by lot, and the others are lost. The disk continues with what is left. It
-// must not be used meanwhile.
+// Cut cuts the power: some random sectors of the cache have just reached the medium, and
+// the others are lost. The disk continues with the remaining contents. It must not be
+// used meanwhile.
 func (d *Disk) Cut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

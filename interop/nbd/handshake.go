@@ -30,11 +30,11 @@ const (
 	mostOption = 4096 // octets of one
 )
 
-// exportFlags say what is served: flags, Flush, FUA, Trim, Write Zeroes.
+// exportFlags say what is supported: flags, Flush, FUA, Trim, Write Zeroes.
 const exportFlags = 1<<0 | 1<<2 | 1<<3 | 1<<5 | 1<<6
 
-// handshake comes to terms with the client; there is one disk, whatever name it is asked
-// for. goOn is false when the client has left.
+// handshake negotiates with the client. There is only one disk, whatever name the client
+// requests. goOn is false when the client has left.
 func (s *session) handshake() (goOn bool, err error) {
 	b := binary.BigEndian.AppendUint64(nil, greeting)
 	b = binary.BigEndian.AppendUint64(b, optionMagic)
@@ -58,7 +58,7 @@ func (s *session) handshake() (goOn bool, err error) {
 	}
 }
 
-// option takes one option. over: the handshake has come to its end.
+// option handles one option. over: the handshake is complete.
 func (s *session) option(noZeroes bool) (over, goOn bool, err error) {
 	var b [16]byte
 	if _, err := io.ReadFull(s.r, b[:]); err != nil {
@@ -85,7 +85,7 @@ func (s *session) option(noZeroes bool) (over, goOn bool, err error) {
 	return false, false, s.say(optionReply(option, repUnsupported, nil))
 }
 
-// export is the answer to the oldest option.
+// export returns the answer to the oldest option.
 func (s *session) export(noZeroes bool) []byte {
 	b := s.sizeAndFlags(nil)
 	if !noZeroes {
@@ -99,7 +99,7 @@ func (s *session) sizeAndFlags(b []byte) []byte {
 	return binary.BigEndian.AppendUint16(b, exportFlags)
 }
 
-// describe is the answers to one of the newer options.
+// describe returns the answers to one of the newer options.
 func (s *session) describe(option uint32) []byte {
 	info := s.sizeAndFlags(binary.BigEndian.AppendUint16(nil, infoExport))
 	sizes := binary.BigEndian.AppendUint16(nil, infoBlockSize)

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// A Medium is what a server serves. An error that wraps a syscall.Errno is told the
-// client as that, as far as the protocol has a number for it, and any other as EIO.
+// A Medium is what a server serves. An error that wraps a syscall.Errno is sent to the
+// client as that errno if the protocol has a number for it, and any other error as EIO.
 type Medium interface {
 	Size() int64
 	ReadAt(p []byte, off int64) error
@@ -19,11 +19,11 @@ type Medium interface {
 	Flush() error
 }
 
-// mostOctets is the longest request that is taken: what clients rely on where nothing
-// else was agreed upon.
+// mostOctets is the longest request that is accepted: clients rely on it unless
+// something else was agreed upon.
 const mostOctets = 32 << 20
 
-// The requests, and what may be said with one.
+// The requests, and their flags.
 const (
 	cmdRead   = 0
 	cmdWrite  = 1
@@ -40,8 +40,8 @@ const (
 	replyMagic   = 0x67446698
 )
 
-// Serve serves one client until it leaves, which is no error, or the connection ends. It
-// does one request after the other, in order. The connection is closed in the end.
+// Serve serves one client until it leaves, which is not an error, or the connection ends. It
+// executes one request after the other, in order. At the end it closes the connection.
 func Serve(c net.Conn, m Medium) error {
 	defer c.Close() //nolint:errcheck // nothing is left to be sent
 	s := &session{medium: m, r: bufio.NewReaderSize(c, 64<<10), w: bufio.NewWriterSize(c, 64<<10)}
@@ -60,7 +60,7 @@ type session struct {
 	buf    []byte
 }
 
-// A request is its header.
+// A request is the header of a request.
 type request struct {
 	flags, kind uint16
 	cookie      uint64
@@ -68,7 +68,7 @@ type request struct {
 	n           int64
 }
 
-// request takes one request and answers it. goOn is false when it was the last.
+// request reads one request and answers it. goOn is false after the last one.
 func (s *session) request() (goOn bool, err error) {
 	var b [28]byte
 	if _, err := io.ReadFull(s.r, b[:]); err != nil {
@@ -98,7 +98,7 @@ func (s *session) request() (goOn bool, err error) {
 	return true, s.reply(q.cookie, failed, data)
 }
 
-// payload reads the octets of a Write, and returns room for those of a Read.
+// payload reads the octets of a Write, or returns room for those of a Read.
 func (s *session) payload(q *request) ([]byte, error) {
 	if q.kind != cmdRead && q.kind != cmdWrite {
 		return nil, nil
@@ -118,7 +118,7 @@ func (s *session) payload(q *request) ([]byte, error) {
 	return p, nil
 }
 
-// do does what a request asks for; p are its octets or room for them.
+// do executes a request; p holds its octets or room for them.
 func (s *session) do(q *request, p []byte) error {
 	if q.flags&^(withFUA|noHole|fastZero) != 0 {
 		return syscall.EINVAL

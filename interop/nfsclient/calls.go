@@ -23,12 +23,12 @@ const (
 	procReaddirplus = 17
 )
 
-// A Status is that of a reply; 0 is success.
+// A Status is the status of a reply; 0 is success.
 type Status uint32
 
 func (s Status) Error() string { return fmt.Sprintf("NFS status %d", uint32(s)) }
 
-// A handle is that of a file.
+// A handle is a file handle.
 type handle []byte
 
 // A conn calls a server.
@@ -53,7 +53,7 @@ func (c *conn) begin(proc uint32) (m message) {
 	return m
 }
 
-// do makes a call, and returns what follows a status of success, and how many octets are in r.Result.
+// do makes a call, and returns the reply after a status of success, and how many octets are in r.Result.
 func (c *conn) do(ctx context.Context, r *rpcrdma.Request) (*reader, int, error) {
 	if r.MaxReply == 0 {
 		r.MaxReply = 512 // of all that is no list; it fits into a message
@@ -98,7 +98,7 @@ func (c *conn) lookup(ctx context.Context, dir handle, name string) (handle, err
 	return in.opaque(), in.err
 }
 
-// made is the handle in the reply of CREATE and MKDIR.
+// made returns the handle in the reply of CREATE and MKDIR.
 func (c *conn) made(ctx context.Context, m message) (handle, error) {
 	in, _, err := c.do(ctx, &rpcrdma.Request{Head: m})
 	if err != nil {

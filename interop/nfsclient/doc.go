@@ -1,3 +1,3 @@
-// Package nfsclient is our client of NFSv3 over RDMA in the lab: calls of package rpcrdma to a server such as that of Linux, and a
-// script that uses each of their shapes. It is as much of NFS as that takes.
+// Package nfsclient is the lab's client of NFSv3 over RDMA: calls of package rpcrdma to a server such as that of Linux, and a
+// script that uses each form of call. It implements only the part of NFS that the script needs.
 package nfsclient

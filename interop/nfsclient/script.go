@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/rpcrdma"
 )
 
-// A Job is what the script runs with.
+// A Job holds the parameters of the script.
 type Job struct {
 	Addr  string    // of the server
 	Root  string    // the handle of the directory, in hexadecimal
@@ -24,7 +24,7 @@ type Job struct {
 	Say   io.Writer // what the script reports
 }
 
-// Run uses a directory of a server by calls of every shape, with messages of two sizes, and compares everything. Behind "ready" it
+// Run uses a directory of a server with calls of every form, with messages of two sizes, and compares everything. After "ready" it
 // waits for the end of the server.
 func Run(ctx context.Context, j *Job) error {
 	root, err := hex.DecodeString(j.Root)
@@ -64,7 +64,7 @@ func (j *Job) dial(ctx context.Context, rnic *iwarp.RNIC, inline int) (*conn, er
 	return &conn{Client: c, machine: strings.Repeat("m", 200), xid: rand.Uint32()}, nil
 }
 
-// untilTheEnd calls the server until it is stopped. The call that is under way then must fail, and say why.
+// untilTheEnd calls the server until the server is stopped. The call that is running then must fail, and say why.
 func (j *Job) untilTheEnd(ctx context.Context, rnic *iwarp.RNIC, root handle) error {
 	c, err := j.dial(ctx, rnic, 4096)
 	if err != nil {
@@ -84,7 +84,7 @@ func (j *Job) untilTheEnd(ctx context.Context, rnic *iwarp.RNIC, root handle) er
 	}
 }
 
-// A use is of one connection.
+// A use is the use of one connection.
 type use struct {
 	*conn
 	dir handle
@@ -108,7 +108,7 @@ func (u *use) everything(ctx context.Context, name string) (err error) {
 	return nil
 }
 
-// pattern is octets that differ from file to file.
+// pattern returns octets that differ from file to file.
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	r := rand.NewChaCha8([32]byte{byte(n), byte(n >> 8), byte(n >> 16)})
@@ -217,7 +217,7 @@ func (u *use) longNames(ctx context.Context) error {
 	return err
 }
 
-// atOnce has several files written and read at a time.
+// atOnce writes and reads several files at a time.
 func (u *use) atOnce(ctx context.Context) error {
 	errs := make([]error, 8)
 	var all sync.WaitGroup
@@ -229,7 +229,7 @@ func (u *use) atOnce(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// errors: what the server refuses fails its call alone.
+// errors: if the server refuses a call, only that call fails.
 func (u *use) errors(ctx context.Context) error {
 	const noEntry = Status(2)
 	if _, err := u.lookup(ctx, u.dir, "none"); !errors.Is(err, noEntry) {

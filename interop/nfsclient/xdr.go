@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// A message is an RPC message that is put together.
+// A message is an RPC message that is being built.
 type message []byte
 
 func (m *message) word(words ...uint32) {
@@ -24,7 +24,7 @@ func (m *message) opaque(b []byte) {
 // attributes are the sattr3 of a new file or directory.
 func (m *message) attributes(mode uint32) { m.word(1, mode, 0, 0, 0, 0, 0) }
 
-// A reader takes a reply apart, until something is not there.
+// A reader parses a reply, until something is missing.
 type reader struct {
 	b   []byte
 	err error
@@ -60,7 +60,7 @@ func (r *reader) opaque() []byte {
 
 const attributesLen = 84 // of a fattr3
 
-// optional skips what may be there.
+// optional skips an optional field.
 func (r *reader) optional(n int) {
 	if r.word() != 0 {
 		r.take(n)

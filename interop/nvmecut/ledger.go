@@ -10,7 +10,7 @@ import (
 // BlockSize is the length of an LBA.
 const BlockSize = 512
 
-// A ledger is what must be on a range of LBAs, the first of which is base.
+// A ledger records the required contents of a range of LBAs, the first of which is base.
 type ledger struct {
 	base    int64
 	durable []uint64   // version by LBA; 0: zeros, which were there before any Write
@@ -25,7 +25,7 @@ func newLedger(base int64, blocks int) *ledger {
 	return &ledger{base: base, durable: make([]uint64, blocks), sent: make([][]uint64, blocks), next: 1}
 }
 
-// begin is a version of a block that is about to be sent.
+// begin returns the version of a block that is about to be sent.
 func (l *ledger) begin(block int) uint64 {
 	v := l.next
 	l.next++
@@ -33,7 +33,7 @@ func (l *ledger) begin(block int) uint64 {
 	return v
 }
 
-// acknowledge is the answer that makes a version durable. Versions of the same block that were sent before it cannot come back.
+// acknowledge records the answer that makes a version durable. Earlier versions of the same block must not reappear.
 func (l *ledger) acknowledge(block int, version uint64) {
 	l.acknowledged++
 	l.durable[block] = version
@@ -46,8 +46,8 @@ func (l *ledger) acknowledge(block int, version uint64) {
 	l.sent[block] = kept
 }
 
-// check compares what is there after a cut with what must be. What is there is durable from now on: it has been on the medium
-// without power. Something counts as lost once.
+// check compares the contents after a cut with the required ones. The existing contents are durable from now on: they have been on the
+// medium without power. A loss is counted once.
 func (l *ledger) check(area []byte) {
 	for i := range l.durable {
 		b := area[i*BlockSize:][:BlockSize]
@@ -74,7 +74,7 @@ func (l *ledger) lose(format string, args ...any) {
 	l.news = append(l.news, fmt.Sprintf(format, args...))
 }
 
-// put makes a version of a block: the LBA and the version, again and again, each time with the place in the block.
+// put writes a version of a block: the LBA and the version, repeatedly, each time with the position in the block.
 func (l *ledger) put(b []byte, block int, version uint64) {
 	for at := 0; at < BlockSize; at += 16 {
 		binary.LittleEndian.PutUint64(b[at:], uint64(l.base+int64(block))<<8|uint64(at/16))
@@ -82,7 +82,7 @@ func (l *ledger) put(b []byte, block int, version uint64) {
 	}
 }
 
-// parse finds out which version of a block is there. Zeros are version 0.
+// parse returns which version of a block b contains. Zeros are version 0.
 func (l *ledger) parse(block int, b []byte) (version uint64, err error) {
 	var want [BlockSize]byte
 	if bytes.Equal(b, want[:]) {

@@ -10,11 +10,11 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
 
-// What the writers share out among them.
+// How the LBAs are divided among the writers.
 const (
 	Writers = 4
 	blocks  = 64 // of a writer
-	// Size is what the namespace must have, in octets.
+	// Size is the required size of the namespace, in octets.
 	Size = Writers * blocks * BlockSize
 )
 
@@ -24,8 +24,8 @@ const (
 	Port   = "4420"
 )
 
-// A Host writes blocks to a target, and keeps the ledgers, over all lives of the target. Its methods are called one after the
-// other.
+// A Host writes blocks to a target, and keeps the ledgers, over all lives of the target. Its methods must be called one after
+// the other.
 type Host struct {
 	ledgers []*ledger
 	lots    []*rand.Rand
@@ -43,7 +43,7 @@ func NewHost(seed uint64) *Host {
 	return h
 }
 
-// Meet connects to the target at addr, which may not be there yet, and checks what the namespace has.
+// Meet connects to the target at addr, which may not have started yet, and checks the contents of the namespace.
 func (h *Host) Meet(ctx context.Context, addr string) error {
 	var last error
 	for {
@@ -66,7 +66,7 @@ func (h *Host) Meet(ctx context.Context, addr string) error {
 	return nil
 }
 
-// connect makes one attempt. The host does not connect again by itself: a new life of the target is another Meet.
+// connect makes one attempt. The host does not reconnect by itself: a new life of the target requires another Meet.
 func (h *Host) connect(ctx context.Context, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -88,7 +88,7 @@ func (h *Host) connect(ctx context.Context, addr string) error {
 	return nil
 }
 
-// Run writes until the connections are lost, which is no error. A Write or a Flush that fails is.
+// Run writes until the connections are lost, which is not an error. A Write or a Flush that fails is one.
 func (h *Host) Run(ctx context.Context) error {
 	ended := make(chan error, Writers)
 	for i := range Writers {
@@ -103,7 +103,7 @@ func (h *Host) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// write writes blocks until that fails: some with FUA, some with a Flush behind them.
+// write writes blocks until that fails: some with FUA, some followed by a Flush.
 func (h *Host) write(ctx context.Context, l *ledger, lot *rand.Rand) error {
 	b := make([]byte, BlockSize)
 	for {
@@ -146,7 +146,7 @@ func (h *Host) writeAndFlush(ctx context.Context, l *ledger, lot *rand.Rand) err
 
 func (l *ledger) offset(block int) int64 { return (l.base + int64(block)) * BlockSize }
 
-// Part ends what is left of the connections to the target.
+// Part closes the remaining connections to the target.
 func (h *Host) Part() {
 	if h.c != nil {
 		_ = h.c.Close() // the target is gone
@@ -154,7 +154,7 @@ func (h *Host) Part() {
 	}
 }
 
-// Records tells how many versions were acknowledged, and how many LBAs had lost what they should have.
+// Records returns how many versions were acknowledged, and how many LBAs had lost their required contents.
 func (h *Host) Records() (acknowledged, lost int) {
 	for _, l := range h.ledgers {
 		acknowledged += l.acknowledged
@@ -163,7 +163,7 @@ func (h *Host) Records() (acknowledged, lost int) {
 	return acknowledged, lost
 }
 
-// News tells in words what was found to be lost since it was last asked.
+// News describes the losses that were found since its last call.
 func (h *Host) News() (news []string) {
 	for _, l := range h.ledgers {
 		news = append(news, l.news...)
@@ -172,7 +172,7 @@ func (h *Host) News() (news []string) {
 	return news
 }
 
-// Forget counts everything as lost that should be there: the target cannot open its file any more.
+// Forget counts everything as lost: the target can no longer open its file.
 func (h *Host) Forget() {
 	for _, l := range h.ledgers {
 		for i, v := range l.durable {

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
 
-// inspect reports what the target tells: its subsystems, and the first namespace as each number of queues shows it.
+// inspect reports the target's subsystems, and its first namespace with each number of queues.
 func inspect(ctx context.Context, j *Job) error {
 	entries, err := host.Discover(ctx, j.Addr, j.options(1))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A raw host sends what a script wants, one command at a time on each queue.
+// A raw host sends the commands of a script, one at a time on each queue.
 type raw struct {
 	job  *Job
 	rnic *iwarp.RNIC
@@ -125,7 +125,7 @@ func (q *queue) answer(ctx context.Context) (answer, error) {
 	return answer{cqe, wc.STag}, errors.Join(err, q.post(q.qp, int(wc.ID)))
 }
 
-// withData has the target read, or write, octets while it carries out a command, whose key it must then invalidate.
+// withData makes the target read or write octets while it executes a command, whose key it must then invalidate.
 func (q *queue) withData(ctx context.Context, p []byte, access stag.Access, command func(capsule.SGL) capsule.SQE) (answer, error) {
 	mr, err := q.pd.RegisterMR(p, access, &iwarp.MROptions{QP: q.qp})
 	if err != nil {

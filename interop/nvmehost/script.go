@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
 
-// A Job is what a script runs with.
+// A Job holds the parameters of a script.
 type Job struct {
 	Addr    string // of the target, with its port
 	SubNQN  string
@@ -22,7 +22,7 @@ type Job struct {
 	Say     io.Writer // what the script reports
 }
 
-// scripts are all of them.
+// scripts lists all scripts.
 var scripts = map[string]func(context.Context, *Job) error{
 	"inspect":   inspect,
 	"transfer":  transfer,
@@ -45,7 +45,7 @@ func Run(ctx context.Context, name string, j *Job) error {
 
 func (j *Job) say(format string, args ...any) { fmt.Fprintf(j.Say, format+"\n", args...) }
 
-// options are those of a host that waits for an emulated machine.
+// options returns the options of a host that waits for an emulated machine.
 func (j *Job) options(queues int) *host.Options {
 	return &host.Options{
 		HostNQN: j.HostNQN, Queues: queues, QueueSize: 64,

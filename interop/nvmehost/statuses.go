@@ -34,7 +34,7 @@ func statuses(ctx context.Context, j *Job) error {
 	return refusals(ctx, io)
 }
 
-// zeros writes durably, and has what was written trimmed or made zeros.
+// zeros writes durably, and then trims the octets or makes them zeros.
 func zeros(ctx context.Context, n *host.Namespace) error {
 	const size = 64 << 10
 	ones := bytes.Repeat([]byte{0xff}, size)

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
 
-// workers write and read at the same time, each in an area of its own.
+// workers write and read at the same time, each in its own area.
 const (
 	workers  = 4
 	areaSize = 4 << 20
@@ -20,8 +20,8 @@ const (
 // most is the longest request: one command of this length has a region of 255 pages, as Linux's own have.
 const most = 1020 << 10
 
-// transfer writes random octets in requests of many lengths, reads and compares them, and compares all once more when a new
-// connection has been made.
+// transfer writes random octets in requests of many lengths, reads and compares them, and compares all of them once more over
+// a new connection.
 func transfer(ctx context.Context, j *Job) error {
 	want := make([]byte, workers*areaSize)
 	c, n, err := j.open(ctx, workers)
@@ -49,7 +49,7 @@ func transfer(ctx context.Context, j *Job) error {
 	return errors.Join(err, c.Close())
 }
 
-// A worker has an area of the namespace, and a copy of what must be there.
+// A worker has an area of the namespace, and a copy of its required contents.
 type worker struct {
 	n    *host.Namespace
 	base int64
@@ -101,8 +101,8 @@ func fill(lot *rand.Rand, p []byte) {
 	}
 }
 
-// steady writes, reads and compares a block once in a while, until the context ends, through whatever happens to the
-// connections. It says "steady" after the first time, and the count in the end.
+// steady periodically writes, reads and compares a block until the context ends, whatever happens to the connections. It
+// prints "steady" after the first time, and the count at the end.
 func steady(ctx context.Context, j *Job) error {
 	c, n, err := j.open(ctx, 2)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// wrongKey has the target read with a key that is not there, and from an offset outside of a region that is: each ends the
-// connection of that queue with a Terminate of ours. Another host's controller goes on.
+// wrongKey makes the target read with a key that does not exist, and from an offset outside an existing region. Each ends the
+// connection of that queue with our Terminate. Another host's controller continues.
 func wrongKey(ctx context.Context, j *Job) error {
 	other := *j
 	other.HostNQN = ""
@@ -39,7 +39,7 @@ func wrongKey(ctx context.Context, j *Job) error {
 	return errors.Join(err, c.Close())
 }
 
-// wrong sends a Write whose data is not where it says.
+// wrong sends a Write whose data are not where it says.
 func (j *Job) wrong(ctx context.Context, what string, key uint32, off uint64) error {
 	r, err := newRaw(j)
 	if err != nil {
@@ -71,6 +71,6 @@ func (j *Job) wrong(ctx context.Context, what string, key uint32, off uint64) er
 		return fmt.Errorf("the queue has ended without a Terminate of ours: %w", err)
 	}
 	j.say("wrong %s: the queue has ended: %v", what, terminated)
-	// The admin queue of the same controller may go on, or end: that is the target's choice.
+	// The admin queue of the same controller may continue or end: that is the target's choice.
 	return nil
 }

@@ -8,10 +8,10 @@ import (
 // Ceiling is the largest scale.
 const Ceiling = 10
 
-// fresh is for how long a scale is used before it is measured again.
+// fresh is how long a scale is used before it is measured again.
 const fresh = 2 * time.Second
 
-// A Gauge tells how slow the machine is.
+// A Gauge measures how slow the machine is.
 type Gauge struct {
 	measure func() float64
 
@@ -20,11 +20,11 @@ type Gauge struct {
 	at    time.Time // of the last measurement; zero: none
 }
 
-// New returns a Gauge with a measurement of its own: how many times longer something takes than
-// on an idle machine.
+// New returns a Gauge with the given measurement: how many times longer something takes than on an
+// idle machine.
 func New(measure func() float64) *Gauge { return &Gauge{measure: measure} }
 
-// Scale returns by how much limits are stretched now.
+// Scale returns the factor by which limits are extended now.
 func (g *Gauge) Scale() float64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -35,8 +35,8 @@ func (g *Gauge) Scale() float64 {
 	return g.scale
 }
 
-// Stretch returns the limit d as it is now. It is for what takes a duration and cannot be told
-// later that the machine has become slower.
+// Stretch returns the limit d multiplied by the current scale. It is for functions that take a duration,
+// and cannot be told later that the machine has become slower.
 func (g *Gauge) Stretch(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * g.Scale())
 }

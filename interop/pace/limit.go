@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// steps is in how many parts a limit passes.
+// steps is the number of parts in which a limit passes.
 const steps = 8
 
 // longestStep is the longest part, for limits of many minutes.
 const longestStep = 5 * time.Second
 
-// Context returns a context that ends with the cause when the limit has passed, stretched by the
-// load that there is in the meantime. The cause nil is [context.DeadlineExceeded].
+// Context returns a context that ends with the cause when the limit, extended according to the load
+// meanwhile, has passed. A nil cause stands for [context.DeadlineExceeded].
 func (g *Gauge) Context(parent context.Context, limit time.Duration, cause error) (context.Context, context.CancelFunc) {
 	if cause == nil {
 		cause = context.DeadlineExceeded

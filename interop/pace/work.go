@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// processors is on how many the work is done: as many as the guest has.
+// processors is the number of processors on which the work is done: as many as the guest has.
 const processors = 2
 
-// The work, and how long it takes on an idle machine of the kind that the limits were chosen on.
-// An idle guest needs as long as its host, also where QEMU emulates the processors: they do
-// arithmetic on registers nearly as fast as real ones.
+// The work, and how long it takes on an idle machine of the kind for which the limits were chosen.
+// An idle guest needs as long as its host, even if QEMU emulates the processors, which do register
+// arithmetic nearly as fast as real ones.
 const (
 	rounds = 12_000_000
 	usual  = 30 * time.Millisecond
 )
 
-// OfMachine returns a Gauge of the machine that the program runs on, be it the host or a guest.
+// OfMachine returns a Gauge of the machine that the program runs on, either the host or a guest.
 func OfMachine() *Gauge { return New(slowness) }
 
 // slowness does the work on all processors at once, and compares the time with the usual one.
@@ -31,10 +31,10 @@ func slowness() float64 {
 	return float64(time.Since(began)) / float64(usual)
 }
 
-// result keeps the compiler from leaving the work out.
+// result keeps the compiler from removing the work.
 var result atomic.Uint64
 
-// work is a chain of operations each of which waits for the one before, and uses no memory.
+// work is a chain of operations, each of which depends on the previous one and uses no memory.
 func work() uint64 {
 	x := uint64(1)
 	for range rounds {

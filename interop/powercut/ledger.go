@@ -24,7 +24,7 @@ func newLedger(stream int) *ledger {
 	return &ledger{stream: stream, tailed: stream%2 == 0, next: 1, born: 1}
 }
 
-// begin is a record that is about to be written: what was in its slot is gone.
+// begin returns a record that is about to be written; the previous contents of its slot no longer count.
 func (l *ledger) begin() (n uint64) {
 	n = l.next
 	l.next++
@@ -32,7 +32,7 @@ func (l *ledger) begin() (n uint64) {
 	return n
 }
 
-// acknowledge is the answer to the Commit of record n.
+// acknowledge records the answer to the Commit of record n.
 func (l *ledger) acknowledge(n uint64) {
 	l.acknowledged++
 	l.slots[n%slots] = n
@@ -41,14 +41,14 @@ func (l *ledger) acknowledge(n uint64) {
 	}
 }
 
-// lose counts something as lost.
+// lose counts a loss.
 func (l *ledger) lose(format string, args ...any) {
 	l.lost++
 	l.news = append(l.news, fmt.Sprintf("connection %d: ", l.stream)+fmt.Sprintf(format, args...))
 }
 
-// check compares what is there after a cut with what must be, and begins the target's
-// next life. A record counts as lost once.
+// check compares the contents after a cut with the required ones, and begins the target's
+// next life. The loss of a record is counted once.
 func (l *ledger) check(area []byte) {
 	if l.tailed {
 		l.checkTail(binary.LittleEndian.Uint64(area))
@@ -67,13 +67,13 @@ func (l *ledger) check(area []byte) {
 	l.born = l.next
 }
 
-// checkTail: a tail vouches for the records up to it, whether the requester has heard
-// of that or not; but not for those that were under way when an earlier life ended, and
-// were never written again.
+// checkTail checks the records up to a tail, which guarantees them whether or not the requester
+// was told; but it does not guarantee records that were outstanding when an earlier life ended,
+// and were never written again.
 func (l *ledger) checkTail(tail uint64) {
 	if tail < l.tail || tail >= l.next {
 		l.lose("the tail is %d, and not from %d to %d", tail, l.tail, l.next-1)
-		l.tail = 0 // it counts once
+		l.tail = 0 // the loss is counted once
 		return
 	}
 	for n := max(l.tail+1, l.born, tail-min(tail, slots-1)); n <= tail; n++ {

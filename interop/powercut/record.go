@@ -17,7 +17,7 @@ const (
 	areaLen     = 60 * 4096
 )
 
-// slotOf is where record n is in its area.
+// slotOf returns the offset of record n in its area.
 func slotOf(n uint64) int { return firstRecord + int(n%slots)*slotLen }
 
 // record fills the front of p, which is a slot's length, with record n of a connection

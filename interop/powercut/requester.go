@@ -11,7 +11,7 @@ import (
 )
 
 // A Requester writes records to a target and keeps the ledgers, over all lives of the
-// target. Its methods are called one after the other.
+// target. Its methods must be called one after the other.
 type Requester struct {
 	rnic    *iwarp.RNIC
 	pd      *iwarp.PD
@@ -40,7 +40,7 @@ func NewRequester() (*Requester, error) {
 }
 
 // Listen begins to wait for the target's next life, and returns the port of the loopback
-// address that it is to connect to.
+// address to which the target must connect.
 func (r *Requester) Listen(ctx context.Context) (port int, err error) {
 	if r.l, err = r.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil); err != nil {
 		return 0, err
@@ -48,7 +48,7 @@ func (r *Requester) Listen(ctx context.Context) (port int, err error) {
 	return r.l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// Meet waits for the target's connections, and checks what its file has.
+// Meet waits for the target's connections, and checks the contents of its file.
 func (r *Requester) Meet(ctx context.Context) error {
 	for _, s := range r.streams {
 		cr, err := r.l.Accept(ctx)
@@ -67,8 +67,8 @@ func (r *Requester) Meet(ctx context.Context) error {
 	return nil
 }
 
-// Run writes records until all connections are lost, which is no error. A Commit that
-// fails is.
+// Run writes records until all connections are lost, which is not an error. A Commit that
+// fails is one.
 func (r *Requester) Run(ctx context.Context) error {
 	ended := make(chan error, Streams)
 	for _, s := range r.streams {
@@ -83,7 +83,7 @@ func (r *Requester) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Part ends what is left of the connections to the target.
+// Part closes the remaining connections to the target.
 func (r *Requester) Part() {
 	_ = r.l.Close()
 	for _, s := range r.streams {
@@ -91,16 +91,15 @@ func (r *Requester) Part() {
 	}
 }
 
-// Forget counts all records as lost that should be there: the target's file cannot be
-// read any more.
+// Forget counts all required records as lost: the target's file can no longer be read.
 func (r *Requester) Forget() {
 	for _, s := range r.streams {
 		s.forget()
 	}
 }
 
-// Records tells how many records were acknowledged, and how many of them, or of those
-// that a tail vouched for, were lost.
+// Records returns how many records were acknowledged, and how many of these, or of those
+// that a tail guaranteed, were lost.
 func (r *Requester) Records() (acknowledged, lost int) {
 	for _, s := range r.streams {
 		acknowledged += s.acknowledged
@@ -109,7 +108,7 @@ func (r *Requester) Records() (acknowledged, lost int) {
 	return acknowledged, lost
 }
 
-// News tells in words what was found to be lost since it was last asked.
+// News describes the losses that were found since its last call.
 func (r *Requester) News() (news []string) {
 	for _, s := range r.streams {
 		news = append(news, s.news...)
@@ -128,7 +127,7 @@ func Serve(ctx context.Context, addr string, file iwarp.Buffer, durable stag.Flu
 	if err != nil {
 		return err
 	}
-	defer rnic.Close() //nolint:errcheck // only tells that connections were open
+	defer rnic.Close() //nolint:errcheck // an error only means that connections were open
 	pd, err := rnic.AllocPD()
 	if err != nil {
 		return err

@@ -9,15 +9,15 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// depth is how many records of a connection are under way at once.
+// depth is how many records of a connection are outstanding at once.
 const depth = 4
 
-// A stream is one connection of the requester, and its ledger, which lives longer.
+// A stream is one connection of the requester, and its ledger, which outlasts the connection.
 type stream struct {
 	*ledger
-	mem   []byte    // slots for records under way
+	mem   []byte    // slots for outstanding records
 	local *iwarp.MR // of mem
-	area  []byte    // what is read of the target's
+	area  []byte    // what was read of the target's area
 	sink  *iwarp.MR // of area
 
 	qp     *iwarp.QP
@@ -85,7 +85,7 @@ func (s *stream) run(ctx context.Context) error {
 	}
 }
 
-// post writes one record in two parts, and asks for both to be made durable.
+// post writes one record in two parts, and requests a Commit of both.
 func (s *stream) post() error {
 	n := s.begin()
 	at := int(n%depth) * slotLen
@@ -104,7 +104,7 @@ func (s *stream) post() error {
 	)
 }
 
-// part is n octets of the area.
+// part returns n octets of the area, from off.
 func (s *stream) part(off, n int) iwarp.RemoteBuffer {
 	return iwarp.RemoteBuffer{STag: s.remote.STag, TO: s.remote.TO + uint64(off), Len: uint32(n)}
 }

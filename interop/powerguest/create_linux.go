@@ -9,8 +9,8 @@ import (
 	"github.com/goiwarp/iwarp/interop/powercut"
 )
 
-// makeFiles makes n files, each in one of the ways that there are, and grows every third one. What
-// it says of a file it says when the file is open.
+// makeFiles makes n files, each in one of the possible ways, and grows every third one. It reports
+// a file when the file is open.
 func makeFiles(n int, sabotage string) error {
 	for i := range n {
 		name, size := fmt.Sprintf("file-%d", i), int64(i%7+1)*pageLen
@@ -24,7 +24,7 @@ func makeFiles(n int, sabotage string) error {
 			return err
 		}
 	}
-	time.Sleep(time.Hour) // until the power goes
+	time.Sleep(time.Hour) // until the power is cut
 	return nil
 }
 
@@ -61,7 +61,7 @@ func makeCarelessly(path string, size int64, sync bool) error {
 	return errors.Join(err, f.Close())
 }
 
-// listFiles says what is there.
+// listFiles prints the existing files.
 func listFiles() error {
 	files, err := os.ReadDir(dataDir)
 	if err != nil {

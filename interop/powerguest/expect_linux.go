@@ -6,26 +6,26 @@ import (
 	"fmt"
 )
 
-// A check collects what was not as it should be.
+// A check collects errors.
 type check struct{ errs []error }
 
 func (c *check) err() error { return errors.Join(c.errs...) }
 
-// ok wants no error.
+// ok expects no error.
 func (c *check) ok(what string, err error) {
 	if err != nil {
 		c.errs = append(c.errs, fmt.Errorf("%s: %w", what, err))
 	}
 }
 
-// fails wants an error that matches want.
+// fails expects an error that matches want.
 func (c *check) fails(what string, err, want error) {
 	if !errors.Is(err, want) {
 		c.errs = append(c.errs, fmt.Errorf("%s: want %q, have %s", what, want.Error(), fmt.Sprint(err)))
 	}
 }
 
-// holds wants the octets at off to be these.
+// holds expects the octets at off to be want.
 func (c *check) holds(what string, p *pair, off int, want []byte) {
 	got, err := p.read(off, len(want))
 	if err == nil && !bytes.Equal(got, want) {

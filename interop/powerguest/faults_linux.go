@@ -29,7 +29,7 @@ type site struct {
 
 func (s *site) file() string { return s.dir + "/file" }
 
-// faults are how the cases go; see [powercut.Faults].
+// faults holds the functions of the cases; see [powercut.Faults].
 var faults = map[string]func(c *check, s *site){
 	"full/reserved":    fullReserved,
 	"full/holes":       fullHoles,
@@ -50,7 +50,7 @@ var faults = map[string]func(c *check, s *site){
 	"readonly/file":    func(c *check, s *site) { turnsReadOnly(c, s, powercut.Positioned, remountAll) },
 }
 
-// runFaults runs the cases and says how each went.
+// runFaults runs the cases and prints the outcome of each.
 func runFaults() error {
 	failed := 0
 	for i, name := range powercut.Faults {
@@ -135,8 +135,8 @@ func fullReserved(c *check, s *site) {
 	c.ok("closing", p.close())
 }
 
-// fullHoles: a file with holes is as its owner wants it, and a Write to one that finds
-// no room is told.
+// fullHoles: a file with holes is its owner's choice, and a Write to a hole that finds no
+// room is reported.
 func fullHoles(c *check, s *site) {
 	c.ok("making a file", os.WriteFile(s.file(), bytes.Repeat([]byte{'x'}, pageLen), 0o600))
 	c.ok("with holes", os.Truncate(s.file(), caseFile))
@@ -162,7 +162,7 @@ func fullHoles(c *check, s *site) {
 	}
 }
 
-// page is one with a text in front.
+// page returns a page that begins with a text.
 func page(text string) []byte { return append([]byte(text), make([]byte, pageLen-len(text))...) }
 
 // failingWrite: the disk fails when the system writes back a page.
@@ -191,7 +191,7 @@ func failingWrite(c *check, s *site, backing string) {
 	c.ok("closing", p.close())
 }
 
-// failingDirectWrite: past the cache, the Write itself fails.
+// failingDirectWrite: without the page cache, the Write itself fails.
 func failingDirectWrite(c *check, s *site) {
 	p := c.open(s, powercut.Direct)
 	if p == nil {
@@ -205,8 +205,8 @@ func failingDirectWrite(c *check, s *site) {
 	c.ok("closing", p.close())
 }
 
-// failingDisk: the disk fails to make the data durable, or is write protected from then
-// on. The file system's journal may be what is hit first.
+// failingDisk: the disk fails to make the data durable, or is write-protected from then
+// on. The fault may first hit the file system's journal.
 func failingDisk(c *check, s *site, backing, mark string) {
 	p := c.open(s, backing)
 	if p == nil {
@@ -225,7 +225,7 @@ func failingDisk(c *check, s *site, backing, mark string) {
 	c.ok("closing", p.close())
 }
 
-// failingDevice: a device without a file system, which goes on.
+// failingDevice: a device without a file system, which continues to work.
 func failingDevice(c *check, s *site) {
 	c.ok("unmounting", unix.Unmount(s.dir, 0))
 	f, err := commit.OpenFile(s.device, nil)
@@ -266,7 +266,7 @@ func truncated(c *check, s *site) {
 	c.ok("closing", p.close())
 }
 
-// device: a block device in place of a file, opened in each way.
+// device: a block device instead of a file, opened in each way.
 func device(c *check, s *site) {
 	c.ok("unmounting", unix.Unmount(s.dir, 0))
 	for i, backing := range []string{powercut.Mapped, powercut.Positioned, powercut.Direct} {
@@ -296,12 +296,12 @@ func device(c *check, s *site) {
 	}
 }
 
-// abort makes a file system read only as an error in its journal does.
+// abort makes a file system read-only, like an error in its journal.
 func abort(s *site) error {
 	return unix.Mount("", s.dir, "", unix.MS_REMOUNT|unix.MS_NOATIME, "abort")
 }
 
-// remountAll is what an administrator does in an emergency.
+// remountAll makes all file systems read-only, like an administrator in an emergency.
 func remountAll(s *site) error {
 	log, err := unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -314,8 +314,8 @@ func remountAll(s *site) error {
 	if err := os.WriteFile("/proc/sysrq-trigger", []byte("u"), 0); err != nil {
 		return err
 	}
-	// The kernel does it in its own time, to all file systems in turn: the next case must not
-	// mount one before it is through.
+	// The kernel does this asynchronously, for all file systems in turn: the next case must not
+	// mount one before it is done.
 	if err := waitFor(func() error { return logged(log, "Emergency Remount complete") }); err != nil {
 		return err
 	}
@@ -328,7 +328,7 @@ func remountAll(s *site) error {
 	})
 }
 
-// logged reports whether the kernel has logged what since the last look.
+// logged returns an error unless the kernel has logged what since the last check.
 func logged(log int, what string) error {
 	var record [8 << 10]byte
 	for {
@@ -342,7 +342,7 @@ func logged(log int, what string) error {
 	}
 }
 
-// turnsReadOnly: a file system takes no more changes while a file of it is in use.
+// turnsReadOnly: a file system becomes read-only while one of its files is in use.
 func turnsReadOnly(c *check, s *site, backing string, turn func(*site) error) {
 	p := c.open(s, backing)
 	if p == nil {

@@ -1,6 +1,6 @@
 // Command powerguest is the first and only process of the power-cut test's virtual
-// machine: it brings up what a target needs, and is one until its power is cut. What it is
-// to do is in its arguments, which are those of the kernel behind "--".
+// machine: it sets up what a target needs, and runs the target until the power is cut. Its
+// arguments, the kernel's arguments after "--", say what to do.
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/interop/powercut"
 )
 
-// serveNVMe is a target of NVMe, with the data file as its only namespace.
+// serveNVMe runs an NVMe target, with the data file as its only namespace.
 func serveNVMe(sabotage string) error {
 	b, err := backend.Open(fmt.Sprintf("file:%s,size=%d,bs=%d", dataFile, nvmecut.Size, nvmecut.BlockSize))
 	if err != nil {
@@ -41,7 +41,7 @@ func serveNVMe(sabotage string) error {
 	return t.Serve(ctx, l)
 }
 
-// An unflushed back end says of each Flush, and of each Write with FUA, that it is durable, and leaves it to the system when.
+// An unflushed back end reports each Flush and each Write with FUA as durable, but does not flush anything.
 type unflushed struct{ backend.Backend }
 
 func (unflushed) Flush(context.Context) error { return nil }

@@ -14,7 +14,7 @@ type pair struct {
 	file
 	target, requester *iwarp.RNIC
 	pd                [2]*iwarp.PD
-	qp                *iwarp.QP // the requester's
+	qp                *iwarp.QP // of the requester
 	remote            iwarp.RemoteBuffer
 	mem               []byte
 	mr                *iwarp.MR // of mem
@@ -73,7 +73,7 @@ func (p *pair) part(off, n int) iwarp.RemoteBuffer {
 	return iwarp.RemoteBuffer{STag: p.remote.STag, TO: p.remote.TO + uint64(off), Len: uint32(n)}
 }
 
-// write writes, and reads one octet of another place, so that it is known to be there.
+// write writes, and reads one octet elsewhere, which proves that the written octets are placed.
 func (p *pair) write(off int, data []byte) error {
 	ctx, cancel := p.limit()
 	defer cancel()

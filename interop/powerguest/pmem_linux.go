@@ -16,8 +16,8 @@ import (
 
 const pmemDevice = "/dev/pmem0"
 
-// persistentMemory: a file on the machine's NVDIMM, which the host looks into when the
-// machine has gone.
+// persistentMemory: a file on the machine's NVDIMM, which the host examines when the
+// machine has ended.
 func persistentMemory(c *check, s *site) {
 	c.ok("unmounting", unix.Unmount(s.dir, 0))
 	if err := addressable(); err != nil {
@@ -51,8 +51,8 @@ func noPersistentMemory(c *check, s *site) {
 	}
 }
 
-// addressable makes a block device of the NVDIMM of which pages can be mapped, as
-// "ndctl create-namespace -m fsdax" does.
+// addressable makes a block device of the NVDIMM whose pages can be mapped, like
+// "ndctl create-namespace -m fsdax".
 func addressable() error {
 	const bus, driver = "/sys/bus/nd/devices/", "/sys/bus/nd/drivers/nd_pmem/"
 	seed, err := os.ReadFile(bus + "region0/pfn_seed")
@@ -91,7 +91,7 @@ func copyDevice(to, from string) error {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// waitFor waits until something is as it should be.
+// waitFor waits until f returns no error.
 func waitFor(f func() error) error {
 	var err error
 	for range 100 {

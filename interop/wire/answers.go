@@ -9,16 +9,16 @@ import (
 	"github.com/goiwarp/iwarp/internal/pcap"
 )
 
-// ErrAnswers is matched by what is wrong with the answers of a server.
+// ErrAnswers is matched by errors about the answers of a server.
 var ErrAnswers = errors.New("wire: an answer is not as its protocol has it")
 
 // An Upper is the protocol above RDMAP that an end serves.
 type Upper int
 
-// The protocols whose answers are looked at.
+// The protocols whose answers are checked.
 const (
 	NoUpper Upper = iota
-	// NineP is 9P over RDMA: an answer is shorter than the msize that was agreed on.
+	// NineP is 9P over RDMA: an answer is shorter than the agreed msize.
 	NineP
 	// RPC is RPC over RDMA with NFS version 3: a chunk of an answer is as long as the answer says, and is not padded (RFC 8166
 	// section 3.4). A Write chunk has the data of a READ or the path of a READLINK. The last word of the RPC message is the
@@ -26,7 +26,7 @@ const (
 	RPC
 )
 
-// CheckAnswers checks what an end has sent as a server. That there are no answers at all is an error.
+// CheckAnswers checks what an end has sent as a server. It fails if there are no answers at all.
 func (u Upper) CheckAnswers(capture io.Reader, end ...string) error {
 	if u == NoUpper {
 		return nil
@@ -56,7 +56,7 @@ func (u Upper) CheckAnswers(capture io.Reader, end ...string) error {
 	return nil
 }
 
-// answers checks those of one connection, and returns how many are right.
+// answers checks the answers of one connection, and returns how many are right.
 func (u Upper) answers(b []byte) (count int, err error) {
 	segments, err := readSegments(b)
 	if err != nil {
@@ -86,7 +86,7 @@ func (u Upper) answers(b []byte) (count int, err error) {
 	return count, nil
 }
 
-// nineP is what is known of a connection of 9P.
+// nineP is the known state of a 9P connection.
 type nineP struct{ msize int }
 
 // check checks a message: size 4 (little-endian), type 1, tag 2; of an Rversion msize 4.
@@ -104,7 +104,7 @@ func (p *nineP) check(msg []byte) error {
 	return nil
 }
 
-// checkChunks checks the header of an answer of RPC over RDMA, and forgets what was written for it (RFC 8166 section 4):
+// checkChunks checks the header of an RPC over RDMA answer, and removes its chunks from written (RFC 8166 section 4):
 //
 //	 0   xid, version, credits, type: 0 with the RPC message behind the header, 1 without
 //	16   Read list: always 0
@@ -145,13 +145,13 @@ func checkChunks(msg []byte, written map[uint32]uint64) error {
 	return nil
 }
 
-// words are those of a header in XDR.
+// words are the words of an XDR header.
 type words struct {
 	b   []byte
 	err error
 }
 
-// next returns the next word. Behind the end it is 0.
+// next returns the next word, or 0 after the end.
 func (w *words) next() uint32 {
 	if len(w.b) < 4 {
 		w.err = fmt.Errorf("%w: a header that is cut", ErrAnswers)

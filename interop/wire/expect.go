@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// What an end may have sent otherwise than it must.
+// The ways in which an end may have sent something wrong.
 var (
 	ErrTerminate = errors.New("wire: the Terminates are not the expected ones")
 	ErrSends     = errors.New("wire: the Sends are not of the expected kinds")
@@ -15,11 +15,11 @@ var (
 
 // Expect is what an end must have sent in a case.
 type Expect struct {
-	// Terminate is the one that ends the case's only connection; nil: there is none.
+	// Terminate is the Terminate that ends the case's only connection; nil: there is none.
 	Terminate *Terminate
 	// AnyTerminate: the connections may end with Terminates or without.
 	AnyTerminate bool
-	// Sends are the kinds of all messages that are Sends; nil: they are not looked at.
+	// Sends lists the kinds of all messages that are Sends; nil: they are not checked.
 	Sends []Opcode
 	// RTR: there are connections on which the two ends have agreed on a ready-to-receive
 	// message, and on each of them it is of this kind; nil: there are none.
@@ -28,8 +28,8 @@ type Expect struct {
 	Upper Upper
 }
 
-// Check compares what was sent with what is expected. Where something is expected and nothing
-// was sent, that is an error.
+// Check compares what was sent with what is expected. It is an error if something is expected and
+// nothing was sent.
 func (e Expect) Check(s *Sent) error {
 	return errors.Join(e.checkTerminates(s.Terminates), e.checkSends(s.Sends), e.checkRTRs(s.RTRs))
 }

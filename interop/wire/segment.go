@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// An Opcode is the one of RDMAP (RFC 5040 section 4.1, RFC 7306 section 4).
+// An Opcode is an RDMAP opcode (RFC 5040 section 4.1, RFC 7306 section 4).
 type Opcode uint8
 
-// The opcodes that are looked for.
+// The opcodes that are checked.
 const (
 	Write                   Opcode = 0
 	ReadRequest             Opcode = 1
@@ -41,13 +41,12 @@ type segment struct {
 	payload []byte // after the header of DDP
 }
 
-// readSegments takes FPDUs apart: as many as are whole. Without Markers an FPDU is (RFC 5044
-// section 4)
+// readSegments parses all whole FPDUs. Without Markers an FPDU is (RFC 5044 section 4)
 //
 //	0    length of the ULPDU
 //	2    ULPDU: a segment of DDP
 //	     padding to a multiple of four octets
-//	     CRC, which is zero or anything where it is not used
+//	     CRC, which can have any value if it is not used
 func readSegments(b []byte) ([]segment, error) {
 	const length, crc = 2, 4
 	var all []segment
@@ -93,7 +92,7 @@ func readSegment(b []byte) (s segment, err error) {
 	return s, nil
 }
 
-// A Terminate says why an end gives a connection up.
+// A Terminate says why an end terminates a connection.
 type Terminate struct{ Layer, Type, Code uint8 }
 
 func (t Terminate) String() string { return fmt.Sprintf("%d/%d/%02x", t.Layer, t.Type, t.Code) }
@@ -108,7 +107,7 @@ func readTerminate(s segment) (t Terminate, err error) {
 	return Terminate{Layer: s.payload[0] >> 4, Type: s.payload[0] & 0x0f, Code: s.payload[1]}, nil
 }
 
-// readyToReceive tells whether a segment is a ready-to-receive message of a kind: a message of
+// readyToReceive reports whether a segment is a ready-to-receive message of a kind: a message of
 // no octets (RFC 6581 section 9).
 func readyToReceive(s segment, kind Opcode) bool {
 	const readRequest, sendQueue, requestQueue = 28, 0, 1

@@ -15,12 +15,12 @@ type Sent struct {
 	Connections int
 	Terminates  []Terminate
 	Sends       []Opcode // the kind of each message, in their order
-	// RTRs are the kinds of the ready-to-receive messages, one for each connection on which
-	// both ends have agreed on one and the end has sent something.
+	// RTRs are the kinds of the ready-to-receive messages, one for each connection on which both
+	// ends have agreed on such a message and the end has sent something.
 	RTRs []Opcode
 }
 
-// Read reads a capture. The end is that with one of the addresses.
+// Read reads a capture. The end is the one that has one of the addresses.
 func Read(capture io.Reader, end ...string) (*Sent, error) {
 	streams, err := pcap.Streams(capture)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Sent) responder(peers, mine []byte) error {
 	return err
 }
 
-// whole forgives a frame that is not complete: the connection has ended before, or the capture.
+// whole ignores an incomplete frame: the connection or the capture has ended before.
 func whole(err error) error {
 	if errors.Is(err, errCut) {
 		return nil
@@ -95,7 +95,7 @@ func whole(err error) error {
 	return err
 }
 
-// messages notes the messages that are looked at.
+// messages records the messages that are checked.
 func (s *Sent) messages(b []byte) ([]segment, error) {
 	segments, err := readSegments(b)
 	if err != nil {

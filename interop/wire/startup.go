@@ -12,17 +12,17 @@ const (
 	replyKey   = "MPA ID Rep Frame"
 )
 
-// errCut tells that the octets end in the middle of a frame.
+// errCut: the octets end in the middle of a frame.
 var errCut = errors.New("the octets end within a frame")
 
 // A startup is a Request or a Reply.
 type startup struct {
 	reject     bool
 	peerToPeer bool     // A: the first FPDU is a ready-to-receive message
-	rtr        []Opcode // the kinds of it that the frame names
+	rtr        []Opcode // the kinds of ready-to-receive message that the frame names
 }
 
-// readStartup reads the startup frame that b begins with, and returns what follows it. The
+// readStartup reads the startup frame at the beginning of b, and returns the rest of b. The
 // octets of a frame (RFC 5044 section 7.1.1, RFC 6581 sections 6 and 9):
 //
 //	0    key

@@ -18,16 +18,16 @@ const (
 	stopTime  = 5 * time.Second  // for the server to end when asked
 )
 
-// A child is a server in a process of its own.
+// A child is a server in a separate process.
 type child struct {
 	cmd    *exec.Cmd
-	in     io.Closer // the other end of its standard input: it ends when that does, as when this process is killed
+	in     io.Closer // the other end of its standard input, whose end ends the server, for example when this process is killed
 	cancel context.CancelFunc
 	addr   string
-	log    bytes.Buffer // what it said; to be read after wait only
+	log    bytes.Buffer // its log; to be read only after wait
 }
 
-// childEnv tells a server that it has been started by startServer.
+// childEnv tells a server that startServer has started it.
 const childEnv = "IWARP_TRANSFER_CHILD"
 
 // startServer runs this program's serve command on a free port of loopback, and
@@ -59,7 +59,7 @@ func startServer(ctx context.Context, dir string, k Link) (*child, error) {
 		s.cancel()
 		return nil, err
 	}
-	// A server that does not come up in time is stopped, and that ends its output.
+	// A server that does not start in time is stopped, which ends its output.
 	late := time.AfterFunc(startTime, s.cancel)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	late.Stop()
@@ -72,7 +72,7 @@ func startServer(ctx context.Context, dir string, k Link) (*child, error) {
 
 func (s *child) pid() int { return s.cmd.Process.Pid }
 
-// interrupt asks the process to end; where a process cannot be asked it is killed.
+// interrupt asks the process to end; on systems where this is not possible it kills the process.
 func (s *child) interrupt() error {
 	if err := s.cmd.Process.Signal(os.Interrupt); err == nil || errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -86,7 +86,7 @@ func (s *child) stop() {
 	_ = s.cmd.Wait()
 }
 
-// explain stops the server and adds to err what it had to say.
+// explain stops the server and adds its log to err.
 func (s *child) explain(err error) error {
 	s.stop()
 	if log := strings.TrimSpace(s.log.String()); log != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A Client has one connection to a server. It is for one goroutine.
+// A Client has one connection to a server. Only one goroutine may use it.
 type Client struct {
 	control
 	rnic  *iwarp.RNIC
@@ -26,16 +26,16 @@ type Client struct {
 type DialOptions struct {
 	Link
 	Addr  string
-	Trace io.WriteCloser // gets a pcap of the connection, and is closed in the end, the error of which Client.Close returns; nil: none
-	Bar   io.Writer      // where progress is shown if it is a terminal; nil: nowhere
+	Trace io.WriteCloser // receives a pcap of the connection; Client.Close closes it, and returns the error; nil: no trace
+	Bar   io.Writer      // shows progress if it is a terminal; nil: progress is not shown
 }
 
-// A Result tells of a transfer.
+// A Result describes a transfer.
 type Result struct {
 	Op     string        `json:"op"`
 	Name   string        `json:"name"`
 	Size   int64         `json:"octets"`
-	Took   time.Duration `json:"nanoseconds"` // the octets alone, without sums and syncs
+	Took   time.Duration `json:"nanoseconds"` // for moving the octets, without sums and syncs
 	Sum    string        `json:"sha256"`      // the same on both sides
 	Server iwarp.QPStats `json:"-"`           // the server's counters, of all transfers of the connection
 }
@@ -44,10 +44,10 @@ func (r *Result) String() string {
 	return fmt.Sprintf("%s  %s  %d octets  %.2f s  %s", r.Op, r.Name, r.Size, r.Took.Seconds(), rate(r.Size, r.Took))
 }
 
-// setupTime bounds the set-up of a connection: a peer that is no iWARP may accept TCP, and say nothing.
+// setupTime bounds the set-up of a connection: a peer that does not speak iWARP may accept TCP, and send nothing.
 const setupTime = 30 * time.Second
 
-// Dial connects to a server, in 30 s at most.
+// Dial connects to a server. It takes 30 s at most.
 func Dial(ctx context.Context, o DialOptions) (_ *Client, err error) {
 	c := &Client{bar: o.Bar}
 	defer func() {
@@ -75,7 +75,7 @@ func Dial(ctx context.Context, o DialOptions) (_ *Client, err error) {
 // endTime bounds the end of a connection.
 const endTime = 5 * time.Second
 
-// Close ends the connection in good order if it still stands. It may be called again.
+// Close ends the connection gracefully if it is still open. It may be called again.
 func (c *Client) Close() error {
 	var err error
 	if c.rnic != nil {
@@ -117,14 +117,14 @@ func (c *Client) Put(ctx context.Context, local, name string) (*Result, error) {
 	return r, nil
 }
 
-// Get copies the file name of the server to local, over a file that is there, or that a symbolic link there leads to. It does not replace
-// anything else.
+// Get copies the file name of the server to local. It replaces a regular file at local, or the target of a symbolic link at local, but
+// nothing else.
 func (c *Client) Get(ctx context.Context, name, local string) (*Result, error) {
 	if info, err := os.Stat(local); err == nil && !info.Mode().IsRegular() {
 		return nil, notRegular("replace", local)
 	}
 	if target, err := filepath.EvalSymlinks(local); err == nil {
-		local = target // as /dev/stdout, which must not become a file itself
+		local = target // for example /dev/stdout, which must not become a file itself
 	}
 	root, err := os.OpenRoot(filepath.Dir(local))
 	if err != nil {
@@ -160,13 +160,13 @@ func (c *Client) Get(ctx context.Context, name, local string) (*Result, error) {
 	return r, in.keep()
 }
 
-// leave ends a transfer that has failed on this side: the server keeps nothing of it, and waits for the next one.
+// leave ends a transfer that has failed on this side. The server discards it, and waits for the next one.
 func (c *Client) leave(ctx context.Context) { _, _ = c.ask(ctx, &request{Op: opDone}) }
 
-// errServerLeft is the error of a client whose server has ended the connection in good order, but too early.
+// errServerLeft is the error of a client whose server has ended the connection gracefully, but too early.
 var errServerLeft = leftError("the server has closed the connection")
 
-// A leftError is that of a connection that the peer has ended too early. It matches net.ErrClosed, and io.ErrUnexpectedEOF, which alone could be that of a file.
+// A leftError reports that the peer has ended the connection too early. It matches net.ErrClosed and io.ErrUnexpectedEOF; the latter alone could come from a file.
 type leftError string
 
 func (e leftError) Error() string { return string(e) }
@@ -174,9 +174,9 @@ func (e leftError) Is(target error) bool {
 	return target == net.ErrClosed || target == io.ErrUnexpectedEOF
 }
 
-// ask sends a request and waits for the answer. An error that the server answers
-// leaves the connection as it is. Without an answer it is aborted: the next request would take
-// one that comes late for its own.
+// ask sends a request and waits for the answer. If the server answers with an error, the
+// connection stays open. Without an answer it is aborted: the next request would take a
+// late answer for its own.
 func (c *Client) ask(ctx context.Context, req *request) (*reply, error) {
 	var rep reply
 	err := c.send(ctx, req)

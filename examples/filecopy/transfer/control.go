@@ -13,12 +13,12 @@ import (
 )
 
 // A control carries the messages of the control protocol over one QP. Since
-// questions and answers alternate, one receive is always enough: it is posted anew
-// as soon as a message has been taken out, and before it can be answered.
+// requests and answers alternate, one receive is always enough: it is posted again
+// as soon as a message has been taken out of it, and before it can be answered.
 type control struct {
 	pd *iwarp.PD
 	qp *iwarp.QP
-	mr *iwarp.MR // of in and out together
+	mr *iwarp.MR // the region of in and out together
 
 	in, out []byte
 }
@@ -39,8 +39,8 @@ func (c *control) post() error {
 	return c.qp.PostRecv(iwarp.RecvWR{Local: []iwarp.SGE{c.mr.Slice(0, maxMessage)}})
 }
 
-// send sends v and returns when the QP no longer needs the octets. As recv does, it
-// returns io.EOF when the peer has ended the connection in good order.
+// send sends v and returns when the QP no longer needs the octets. Like recv, it
+// returns io.EOF when the peer has ended the connection gracefully.
 func (c *control) send(ctx context.Context, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -69,8 +69,8 @@ func (c *control) recv(ctx context.Context, v any) error {
 	return c.post()
 }
 
-// cause tells the end of the connection from an error: a QP that has ended in good
-// order has none of its own, and only refuses or flushes its work.
+// cause distinguishes the end of the connection from an error: a QP that has ended
+// gracefully has no error of its own, and only refuses or flushes its work.
 func (c *control) cause(err error) error {
 	refused, flushed := errors.Is(err, net.ErrClosed), errors.Is(err, iwarp.ErrFlushed)
 	if (refused || flushed) && c.qp.Err() == nil {
@@ -79,8 +79,8 @@ func (c *control) cause(err error) error {
 	return err
 }
 
-// register makes a file reachable for this connection and for no other. The file is
-// the region: what the peer writes goes straight to WriteAt. An empty file has none.
+// register makes a file accessible to this connection and to no other. The file is
+// the region: writes of the peer go straight to WriteAt. An empty file has no region.
 func (c *control) register(b fileBuffer, access stag.Access) (*iwarp.MR, error) {
 	if b.size == 0 {
 		return nil, nil
@@ -88,7 +88,7 @@ func (c *control) register(b fileBuffer, access stag.Access) (*iwarp.MR, error) 
 	return c.pd.RegisterBuffer(b, access, &iwarp.MROptions{QP: c.qp})
 }
 
-// deregister ends the peer's access to what register returned.
+// deregister ends the peer's access to the region that register returned.
 func deregister(mr *iwarp.MR) error {
 	if mr == nil {
 		return nil

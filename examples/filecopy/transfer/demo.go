@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
-// A Demonstration is a file that is put to a server in another process, and got back.
+// A Demonstration puts a file to a server in another process, and gets it back.
 type Demonstration struct {
 	Link
 	Size  int64
@@ -22,16 +22,16 @@ type Demonstration struct {
 	Bar   io.Writer      // as in DialOptions
 }
 
-// Shown is what a Demonstration has come to.
+// Shown is the outcome of a Demonstration.
 type Shown struct {
 	Put    *Result       `json:"put"`
 	Got    *Result       `json:"get"`
 	Client iwarp.QPStats `json:"-"`
 }
 
-// Run puts a file to a server in another process, deletes it, gets it back, and fails unless it is the same and every octet
-// went by RDMA. The process is this program, whose command serve has to be as that of the example filecopy. What
-// happens is printed; a pipe for that which nothing reads any more is an error.
+// Run puts a file to a server in another process, deletes it, and gets it back. It fails unless the file is the same and every
+// octet was moved by RDMA. The process runs this program, whose command serve must work like that of the example filecopy. Run
+// prints the steps to out, and fails if out is a pipe that nothing reads any more.
 func (d *Demonstration) Run(ctx context.Context, out io.Writer) (s *Shown, err error) {
 	defer program.OutlivePipe()()
 	err = program.Printing(ctx, out, func(ctx context.Context, out io.Writer) (err error) {

@@ -36,10 +36,10 @@ func (b fileBuffer) sum(ctx context.Context) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// quietly closes what has only been read, or has failed already.
+// quietly closes c, which was only read, or has failed already.
 func quietly(c io.Closer) { _ = c.Close() }
 
-// A reader ends with its context, and the cause of that.
+// A reader fails when its context ends, with the cause of the context.
 type reader struct {
 	ctx context.Context
 	r   io.Reader
@@ -52,12 +52,12 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// openBelow opens a regular file below root, for a peer.
+// openBelow opens a regular file below root for a peer.
 func openBelow(root *os.Root, name string) (fileBuffer, error) {
 	return open(name, root.Stat, root.Open)
 }
 
-// open opens a regular file. Anything else could block, or never end.
+// open opens a regular file. It refuses other files, which could block, or never end.
 func open(name string, stat func(string) (fs.FileInfo, error), openFile func(string) (*os.File, error)) (fileBuffer, error) {
 	info, err := stat(name)
 	switch {
@@ -90,9 +90,9 @@ func notRegular(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: errors.New("not a regular file")}
 }
 
-// localName checks a name that came from the network and turns it into one of this
-// system. That it leads nowhere outside the directory, not even through a symbolic
-// link, is then up to os.Root.
+// localName checks a name that came from the network and converts it to a name of this
+// system. os.Root then ensures that it leads nowhere outside the directory, not even
+// through a symbolic link.
 func localName(name string) (string, error) {
 	if len(name) > maxText {
 		return "", fmt.Errorf("a name of %d octets, at most %d", len(name), maxText)
@@ -104,16 +104,16 @@ func localName(name string) (string, error) {
 	return local, nil
 }
 
-// An incoming is a file in the making. It has a temporary name beside its final one
-// until keep, so that half a file is never seen under that name.
+// An incoming is a file that is being received. Until keep it has a temporary name in the
+// directory of its final one, so that an incomplete file never has the final name.
 type incoming struct {
 	fileBuffer
 	root       *os.Root
 	name, temp string
 }
 
-// create makes an incoming of the given size, all zeros. It gets the permissions of the file that it replaces before it has any
-// content.
+// create makes an incoming of the given size, filled with zeros. It gets the permissions of the file that it replaces before it
+// has any content.
 func create(root *os.Root, name string, size int64) (*incoming, error) {
 	if size < 0 || size > maxSize {
 		return nil, fmt.Errorf("a file of %d octets, at most %d", size, int64(maxSize))
@@ -126,7 +126,7 @@ func create(root *os.Root, name string, size int64) (*incoming, error) {
 	if old != nil {
 		rights = 0o600
 	}
-	temp := filepath.Join(filepath.Dir(name), ".part-"+rand.Text()[:8]) // name may be as long as a name can be
+	temp := filepath.Join(filepath.Dir(name), ".part-"+rand.Text()[:8]) // not derived from name, which may have the maximum length
 	f, err := root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, rights)
 	if err != nil {
 		return nil, pathError("create", name, err)
@@ -145,8 +145,8 @@ func create(root *os.Root, name string, size int64) (*incoming, error) {
 	return in, nil
 }
 
-// replaced is the regular file that has the name; nil: there is none, or a symbolic link, which is not followed. A file that takes the
-// place of another one has its rights. Nothing else is replaced.
+// replaced returns the regular file with the name, nil if there is none or a symbolic link, which is not followed. A file that replaces
+// another one gets its permissions. Nothing but regular files and symbolic links is replaced.
 func replaced(root *os.Root, name string) (fs.FileInfo, error) {
 	info, err := root.Lstat(name)
 	switch {
@@ -162,9 +162,9 @@ func replaced(root *os.Root, name string) (fs.FileInfo, error) {
 	return nil, notRegular("replace", name)
 }
 
-// keep writes the file to the disk and gives it its name, over a file that has it. The name is on the disk,
-// too, where the system can tell: Windows cannot, nor can some file systems. If the directory cannot even be opened, the file
-// does not get its name: a client that is told of a failure finds nothing.
+// keep writes the file to the disk and gives it its name, replacing a file of that name. Then it writes the name to the disk,
+// too, if the system can: Windows and some file systems cannot. If the directory cannot even be opened, the file does not get
+// its name: a client that is told of a failure finds nothing.
 func (in *incoming) keep() error {
 	if err := fsync.File(in.File); err != nil {
 		return err
@@ -186,8 +186,8 @@ func (in *incoming) keep() error {
 	return unlessUnable(fsync.File(dir))
 }
 
-// unlessUnable is the error of the sync of a directory, but for that of a file system which syncs none, such as CIFS: the file
-// is as durable there as it can be.
+// unlessUnable returns the error of the sync of a directory, or nil if the file system cannot sync directories, such as CIFS: the
+// file is as durable there as it can be.
 func unlessUnable(err error) error {
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
 		return nil

@@ -10,16 +10,16 @@ import (
 // DefaultAddr is where a server listens unless told otherwise: on loopback.
 const DefaultAddr = "127.0.0.1:7471"
 
-// A Link is how both sides of a connection make it.
+// A Link describes how both sides make a connection.
 type Link struct {
 	Network string  // tcp, or DDP over SCTP: sctp, the kernel's, or sctp+udp, in user space
 	NoCRC   bool    // waive the CRC32c of MPA, which is used if either side wants it
-	Loss    float64 // percent of the UDP datagrams of sctp+udp that are thrown away
+	Loss    float64 // percentage of the UDP datagrams of sctp+udp that are dropped
 	Latency bool    // measure each operation, for RNIC.Stats
 }
 
-// Check returns what is wrong with the options of a link, in the words of the command line: those that would do nothing are. A
-// trace is one of TCP.
+// Check returns what is wrong with the options of a link, in terms of the command line. Options without effect are errors. Only
+// TCP can be traced.
 func (k Link) Check(traced bool) error {
 	switch k.Network {
 	case "tcp", "sctp", "sctp+udp":
@@ -31,7 +31,7 @@ func (k Link) Check(traced bool) error {
 		return errors.New("--loss is for --network sctp+udp")
 	case !(k.Loss >= 0 && k.Loss <= 100): // NaN is neither
 		return fmt.Errorf("--loss %g: want 0 to 100", k.Loss)
-	case k.NoCRC && k.Network != "tcp": // SCTP has a CRC of its own, which cannot be waived
+	case k.NoCRC && k.Network != "tcp": // SCTP has its own CRC, which cannot be waived
 		return errors.New("--nocrc is for tcp")
 	case traced && k.Network != "tcp":
 		return errors.New("--trace is for tcp")
@@ -39,7 +39,7 @@ func (k Link) Check(traced bool) error {
 	return nil
 }
 
-// CheckFile refuses the name by which other programs mean their standard input or output: what is copied is a file.
+// CheckFile refuses the name that other programs use for their standard input or output: only files can be copied.
 func CheckFile(name string) error {
 	if name == "-" {
 		return errors.New("- is neither the standard input nor the output here: a file of that name is ./-")
@@ -47,7 +47,7 @@ func CheckFile(name string) error {
 	return nil
 }
 
-// open makes an RNIC that has this link.
+// open makes an RNIC that uses this link.
 func (k Link) open(cfg iwarp.Config) (*iwarp.RNIC, error) {
 	cfg.Latency = k.Latency
 	if k.Loss > 0 {

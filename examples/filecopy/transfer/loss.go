@@ -6,7 +6,7 @@ import (
 	"net"
 )
 
-// listenPacket opens a UDP socket that loses some of what is sent.
+// listenPacket opens a UDP socket that drops some of the datagrams sent.
 func (k Link) listenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
 	c, err := new(net.ListenConfig).ListenPacket(ctx, network, address)
 	if err != nil {

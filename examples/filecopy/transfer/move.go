@@ -13,13 +13,13 @@ const (
 	// chunk is how many octets one work request moves.
 	chunk = 1 << 20
 	// inFlight is how many work requests are posted at a time: enough that the
-	// connection never waits for this program, and no more than the Reads that a
+	// connection never waits for this program, and at most the number of Reads that a
 	// QP may have outstanding by default.
 	inFlight = 16
 )
 
-// move moves the whole of the local file to the region of the peer or from there,
-// as op says, and tells how long it took.
+// move moves the whole local file to or from the region of the peer, depending on op,
+// and returns how long it took.
 func (c *Client) move(ctx context.Context, op iwarp.Op, local fileBuffer, access stag.Access, remote region) (time.Duration, error) {
 	if remote.Size != local.size {
 		return 0, fmt.Errorf("the server offers %d octets for a file of %d", remote.Size, local.size)
@@ -37,7 +37,7 @@ func (c *Client) move(ctx context.Context, op iwarp.Op, local fileBuffer, access
 	took := time.Since(start)
 	bar.end()
 	if err != nil {
-		// Work requests may be left that refer to the file: none outlives the QP.
+		// Outstanding work requests may refer to the file: none outlives the QP.
 		_ = c.qp.Abort()
 		err = fmt.Errorf("%v: %w", op, err)
 	}
@@ -66,7 +66,7 @@ type mover struct {
 	flying       int
 }
 
-// run returns when every chunk has completed, or with the first error.
+// run returns when every chunk has completed, or after the first error.
 func (m *mover) run(ctx context.Context) error {
 	var wcs [inFlight]iwarp.WC
 	for m.done < m.remote.Size {
@@ -89,7 +89,7 @@ func (m *mover) run(ctx context.Context) error {
 	return nil
 }
 
-// post fills the pipe.
+// post posts chunks until inFlight are outstanding.
 func (m *mover) post() error {
 	for ; m.flying < inFlight && m.posted < m.remote.Size; m.flying++ {
 		n := int(min(chunk, m.remote.Size-m.posted))

@@ -64,7 +64,7 @@ func (p *progress) line(took time.Duration) string {
 		strings.Repeat("=", n), strings.Repeat(" ", barWidth-n), 100*part, rate(p.done, took))
 }
 
-// rate writes a throughput.
+// rate formats a throughput.
 func rate(octets int64, took time.Duration) string {
 	if took <= 0 {
 		return "- MiB/s"

@@ -8,8 +8,8 @@ import (
 )
 
 // The control protocol. A connection serves any number of transfers, one after the
-// other. Each is two questions of the client and two answers of the server, JSON
-// objects in Sends (-->). The file itself moves by RDMA (==>).
+// other. Each consists of two requests of the client and two answers of the server,
+// JSON objects in Sends (-->). The file itself moves by RDMA (==>).
 //
 //	client                           server
 //	put, name, size       -->        makes a temporary file and registers it
@@ -25,14 +25,14 @@ import (
 //	done                  -->        invalidates the region
 //	                      <--        SHA-256, counters
 //
-// An answer with an error ends the transfer and not the connection. An end whose peer breaks
+// An answer with an error ends the transfer, but not the connection. A side whose peer breaks
 // these rules ends the connection.
 //
-// Nothing more is needed to know when the octets of a put are there: a message is
+// Nothing more is needed to know when the octets of a put have arrived: a message is
 // delivered only when everything sent before it has been placed (RFC 5040 section
-// 5.5), so done comes after the last RDMA Write.
+// 5.5), so done arrives after the last RDMA Write.
 
-// A request is what the client says.
+// A request is a message of the client.
 type request struct {
 	Op   string `json:"op"`             // opPut, opGet or opDone
 	Name string `json:"name,omitempty"` // of the file, with slashes, below the server's directory
@@ -46,7 +46,7 @@ const (
 	opDone = "done"
 )
 
-// A reply is what the server answers.
+// A reply is an answer of the server.
 type reply struct {
 	Error  string        `json:"error,omitempty"`
 	Region region        `json:"region"` // to put and get
@@ -54,16 +54,16 @@ type reply struct {
 	Stats  iwarp.QPStats `json:"stats"` // to done: the server's counters of this connection
 }
 
-// A region names a registered file to the peer. A RemoteBuffer has 32 bits of
-// length but 64 of offset: one STag does for a file of any size, and the client
-// cuts out the parts that it moves.
+// A region names a registered file to the peer. A RemoteBuffer has a 32-bit length
+// but a 64-bit offset: one STag suffices for a file of any size, and the client
+// addresses the parts that it moves.
 type region struct {
 	STag stag.STag `json:"stag"`
 	TO   uint64    `json:"to"` // of the first octet
 	Size int64     `json:"size"`
 }
 
-// advertise names mr, or nothing if the file is empty and so has no region.
+// advertise returns the region of mr, or the zero region if the file is empty and so has none.
 func advertise(mr *iwarp.MR) region {
 	if mr == nil {
 		return region{}
@@ -78,10 +78,10 @@ func (r region) at(off int64, n int) iwarp.RemoteBuffer {
 }
 
 const (
-	// maxMessage bounds a control message; the receiver has registered no more.
+	// maxMessage bounds a control message; the receiver has registered this much.
 	maxMessage = 8 << 10
-	// maxText bounds a name and an error: JSON may write one octet as six.
+	// maxText bounds a name and an error: JSON may encode one octet as six.
 	maxText = 1 << 10
-	// maxSize is the largest file: an SGE counts octets by int.
+	// maxSize is the size of the largest file: an SGE counts octets as an int.
 	maxSize = math.MaxInt
 )

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// lengthen makes an empty file size octets long, with room for all of them: a disk that is full is told of before they come, and not
-// by the end of the connection. There is no such promise on a file system that reserves nothing.
+// lengthen makes an empty file size octets long, and reserves room for all of them: a full disk is reported before the octets arrive,
+// and not by the end of the connection. A file system that does not reserve space gives no such guarantee.
 func lengthen(f *os.File, size int64) error {
 	if size == 0 {
 		return nil
@@ -30,14 +30,14 @@ func lengthen(f *os.File, size int64) error {
 	return &fs.PathError{Op: "fallocate", Path: f.Name(), Err: result}
 }
 
-// reserve reserves nothing where there is not enough: a file system may give all that it has before it says so, and others would
-// run out.
+// reserve reserves nothing if there is not enough space: a file system may allocate all that it has before it fails, and other users
+// would run out.
 func reserve(fd int, size int64) error {
 	var room syscall.Statfs_t
 	if err := syscall.Fstatfs(fd, &room); err != nil {
 		return err
 	}
-	if room.Blocks > 0 && uint64(size)/uint64(room.Bsize) >= room.Bavail { // 0: it tells nothing
+	if room.Blocks > 0 && uint64(size)/uint64(room.Bsize) >= room.Bavail { // 0: the size is unknown
 		return syscall.ENOSPC
 	}
 	for {

@@ -4,5 +4,5 @@ package transfer
 
 import "os"
 
-// lengthen makes an empty file size octets long. That the disk has room for them is not known here.
+// lengthen makes an empty file size octets long. It does not check that the disk has room for them.
 func lengthen(f *os.File, size int64) error { return f.Truncate(size) }

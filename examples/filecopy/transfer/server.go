@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
-// maxClients bounds the connections that are served at a time.
+// maxClients bounds the number of connections that are served at a time.
 const maxClients = 256
 
 // A Server lets clients put files into a directory and get files out of it.
@@ -25,7 +25,7 @@ type Server struct {
 	log      *slog.Logger
 }
 
-// Listen opens dir and begins to listen. The server must be run, which also closes it.
+// Listen opens dir and begins to listen. The caller must call Run, which also closes the server.
 func Listen(ctx context.Context, k Link, addr, dir string, log *slog.Logger) (_ *Server, err error) {
 	s := &Server{noCRC: k.NoCRC, log: log}
 	defer func() {
@@ -47,14 +47,14 @@ func Listen(ctx context.Context, k Link, addr, dir string, log *slog.Logger) (_ 
 	return s, err
 }
 
-// Addr is where the server listens.
+// Addr returns the address that the server listens at.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// RNIC has the connections of the server. Run closes it.
+// RNIC returns the RNIC of the server's connections. Run closes it.
 func (s *Server) RNIC() *iwarp.RNIC { return s.rnic }
 
-// Run serves until ctx ends, and returns when every session has cleaned up. The server of a Demonstration ends with the process that has
-// started it, too.
+// Run serves until ctx ends, and returns when every session has cleaned up. The server of a Demonstration also ends with the process
+// that has started it.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.close()
 	ctx, cancel := context.WithCancel(ctx)
@@ -76,7 +76,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// serve takes one client from its connection request to its end.
+// serve serves one client from its connection request to its end.
 func (s *Server) serve(ctx context.Context, req *iwarp.ConnRequest) {
 	log := s.log.With("client", req.RemoteAddr().String())
 	ss := &session{control: control{pd: s.pd}, root: s.root, log: log}
@@ -101,7 +101,7 @@ func (s *Server) serve(ctx context.Context, req *iwarp.ConnRequest) {
 	}
 }
 
-// close releases whatever Listen has got.
+// close releases what Listen has opened.
 func (s *Server) close() {
 	if s.rnic != nil {
 		_ = s.rnic.Close()

@@ -18,8 +18,8 @@ type session struct {
 	log  *slog.Logger
 }
 
-// A brokenError is an error after which the connection cannot go on. Any other error
-// of a transfer is an answer to the client.
+// A brokenError is an error after which the connection cannot continue. Any other error
+// of a transfer is sent to the client as an answer.
 type brokenError struct{ error }
 
 func (e brokenError) Unwrap() error { return e.error }
@@ -32,7 +32,7 @@ func broken(err error) error {
 }
 
 // run serves transfers until the client ends the connection. When a transfer is
-// answered nothing of it is left: no region, no open file, no temporary name.
+// answered, nothing of it remains: no region, no open file, no temporary name.
 func (s *session) run(ctx context.Context) error {
 	for {
 		var req request
@@ -52,7 +52,7 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// transfer does what the client asks for and returns the SHA-256 of the file.
+// transfer performs the client's request and returns the SHA-256 of the file.
 func (s *session) transfer(ctx context.Context, req *request) (sum string, err error) {
 	if req.Op != opPut && req.Op != opGet {
 		return "", broken(fmt.Errorf("a request to %q out of turn", req.Op))
@@ -67,7 +67,7 @@ func (s *session) transfer(ctx context.Context, req *request) (sum string, err e
 	return s.get(ctx, name)
 }
 
-// put takes a file.
+// put receives a file.
 func (s *session) put(ctx context.Context, name string, size int64) (sum string, err error) {
 	in, err := create(s.root, name, size)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *session) put(ctx context.Context, name string, size int64) (sum string,
 	return sum, in.keep()
 }
 
-// get gives a file.
+// get offers a file to the client.
 func (s *session) get(ctx context.Context, name string) (sum string, err error) {
 	f, err := openBelow(s.root, name)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *session) get(ctx context.Context, name string) (sum string, err error) 
 	return s.sum(ctx, f)
 }
 
-// sum is that of a file, which may be as long as the client has said: it ends with the connection.
+// sum returns the sum of a file. The client chooses the length, so the computation ends with the connection.
 func (s *session) sum(ctx context.Context, f fileBuffer) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -114,8 +114,8 @@ func (s *session) sum(ctx context.Context, f fileBuffer) (string, error) {
 	return f.sum(ctx)
 }
 
-// offer lets the client at a file until it says that it is done. When offer returns
-// the client can neither read nor change the file any more.
+// offer gives the client access to a file until it says that it is done. When offer
+// returns, the client can neither read nor change the file any more.
 func (s *session) offer(ctx context.Context, f fileBuffer, access stag.Access) (*request, error) {
 	mr, err := s.register(f, access)
 	if err != nil {

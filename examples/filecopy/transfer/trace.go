@@ -9,16 +9,16 @@ import (
 	"sync/atomic"
 )
 
-// A trace is a file that gets a pcap. What the file had before is kept until a connection stands. A connection takes no notice
-// of a trace that fails, so it is Close that returns the first error of all.
+// A trace is a file that receives a pcap. Its previous contents are kept until a connection is established. A connection ignores
+// a trace that fails, so Close returns the first error of all.
 type trace struct {
 	*os.File
 	empty  func() error // called before each Write
 	failed atomic.Pointer[error]
 }
 
-// OpenTrace opens the file of a trace. Copied is the file that is to be sent or got meanwhile, which must be another one; empty: there
-// is none. An empty name is that of no trace, which is nil.
+// OpenTrace opens the file of a trace. copied is the file that is sent or received meanwhile, which must be another file; empty: there
+// is none. If name is empty, OpenTrace returns nil: there is no trace.
 func OpenTrace(name, copied string) (io.WriteCloser, error) {
 	if name == "" {
 		return nil, nil

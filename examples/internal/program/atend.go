@@ -2,8 +2,8 @@ package program
 
 import "context"
 
-// AtEnd calls end when ctx ends, unless the function that it returns has been called. That one, which is to be called once, tells whether
-// end will not be called, and otherwise waits until it has returned: an RNIC must not be closed while a connection of it is.
+// AtEnd calls end when ctx ends, unless stop was called before. stop must be called once. It reports true if end will not be called;
+// otherwise it waits until end has returned, because an RNIC must not be closed while one of its connections is being closed.
 func AtEnd(ctx context.Context, end func()) (stop func() bool) {
 	ended := make(chan struct{})
 	stopped := context.AfterFunc(ctx, func() {

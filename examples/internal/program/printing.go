@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Printing calls f with a writer to out, and a context that ends when a write to it fails. Its error is then that of the write: what was
-// asked for was not printed, or not all of it.
+// Printing calls f with a writer to out, and a context that ends when a write to out fails. It then returns the error of the write: the
+// output is missing or incomplete.
 func Printing(ctx context.Context, out io.Writer, f func(ctx context.Context, out io.Writer) error) error {
 	p := &printer{out: out}
 	ctx, p.end = context.WithCancelCause(ctx)
@@ -21,7 +21,7 @@ func Printing(ctx context.Context, out io.Writer, f func(ctx context.Context, ou
 	return err
 }
 
-// A printer remembers the first write that has failed.
+// A printer remembers the first failed write.
 type printer struct {
 	out io.Writer
 	end context.CancelCauseFunc
@@ -49,8 +49,8 @@ func (p *printer) failure() error {
 	return p.err
 }
 
-// OutlivePipe makes a write to a pipe that nothing reads any more, such as that to head, an error until the function that it returns is
-// called. Otherwise a signal ends the process at once, and what it would have given back later is left: its files, and the processes that
+// OutlivePipe makes a write to a pipe that nothing reads any more, such as a pipe to head, return an error until restore is called.
+// Otherwise a signal ends the process at once, and leaves behind what it would have removed later: its files, and the processes that
 // it has started.
 func OutlivePipe() (restore func()) {
 	signal.Ignore(syscall.SIGPIPE)

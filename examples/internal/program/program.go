@@ -1,4 +1,4 @@
-// Package program is how the examples end: with an exit status that scripts can rely on.
+// Package program ends the examples with an exit status that scripts can rely on.
 package program
 
 import (
@@ -27,7 +27,7 @@ func Called(err error) error {
 	return UsageError(err.Error())
 }
 
-// AsksForHelp tells whether an argument in place of a command asks for help.
+// AsksForHelp reports whether an argument in place of a command asks for help.
 func AsksForHelp(arg string) bool {
 	switch arg {
 	case "help", "-h", "-help", "--help":
@@ -49,8 +49,8 @@ func Status(name string, err error, stderr io.Writer) int {
 	return 1
 }
 
-// Main runs a program, and ends the process with the status of its error. A signal ends the context, and a second one the
-// process.
+// Main runs a program, and ends the process with the status of its error. A first signal ends the context, a second one
+// the process.
 func Main(name string, run func(ctx context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)

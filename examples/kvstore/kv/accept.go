@@ -21,7 +21,7 @@ func authorize(peer iwarp.Peer, region uint64, ops rma.Ops) rma.Ops {
 	return ops & rma.MayRead
 }
 
-// judge accepts a client for a use of the replica.
+// judge decides whether a client may use the replica for its purpose.
 func (r *Replica) judge(peer iwarp.Peer, private []byte) error {
 	if _, rest, ok := commit.CutOffer(private); ok {
 		private = rest
@@ -50,7 +50,7 @@ func (r *Replica) judge(peer iwarp.Peer, private []byte) error {
 	return nil
 }
 
-// dial connects to a replica. The error of one that rejects the connection has its reason.
+// dial connects to a replica. If the replica rejects the connection, the error contains its reason.
 func dial(ctx context.Context, rnic *iwarp.RNIC, network, addr string, cfg *iwarp.QPConfig) (*iwarp.QP, error) {
 	qp, err := rnic.Dial(ctx, network, addr, cfg)
 	if r, ok := errors.AsType[*iwarp.RejectError](err); ok && len(r.PrivateData) > 0 {
@@ -72,7 +72,7 @@ func (r *Replica) accept(ctx context.Context, cr *iwarp.ConnRequest) {
 		return
 	}
 	if !r.enter() {
-		return // what was not answered is rejected
+		return // a request that was not answered is rejected
 	}
 	defer r.conns.Done()
 	t := r.tables[regionOf(peer.Name)]
@@ -114,8 +114,8 @@ func (r *Replica) serveGets(ctx context.Context, cr *iwarp.ConnRequest, t *table
 	return r.server.Serve(ctx, qp)
 }
 
-// A loan is the memory of a tenant for RDMA Reads, which Rekey and Authorize do not stop. It has a PD of
-// its own, so that no other tenant can name it.
+// A loan is the memory of a tenant for RDMA Reads, which Rekey and Authorize do not stop. It has its own
+// PD, so that no other tenant can name it.
 type loan struct {
 	pd *iwarp.PD
 	mr *iwarp.MR
@@ -133,7 +133,7 @@ func (r *Replica) lend(t *table) (l loan, err error) {
 	return l, err
 }
 
-// servePlain tells the client where the memory of its tenant is, and has nothing left to do.
+// servePlain tells the client where the memory of its tenant is. Nothing else remains to be done.
 func (r *Replica) servePlain(ctx context.Context, cr *iwarp.ConnRequest, t *table) error {
 	l := r.plain[t.id]
 	private, err := l.mr.Advertise(0, bucketLen).AppendBinary(nil)

@@ -13,21 +13,21 @@ import (
 // A replicated is the backup's end of the connection of a primary, which writes the log.
 type replicated struct {
 	r    *Replica
-	pd   *iwarp.PD // of this connection alone: nothing else can name the file
+	pd   *iwarp.PD // only for this connection: no other can name the file
 	file *iwarp.MR
 	msgs *iwarp.MR // of buf
 	buf  []byte
-	qp   *iwarp.QP // nil: it is not there yet
+	qp   *iwarp.QP // nil: not connected yet
 	stop context.CancelFunc
 }
 
-// serveReplication lets the primary write the log. A connection from before ends first: what is left of
-// it on the way must not be written later, since the mark in it is an older one.
+// serveReplication lets the primary write the log. A previous connection ends first: its octets in flight
+// must not be written later, since they contain an older mark.
 func (r *Replica) serveReplication(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	s := &replicated{r: r, buf: make([]byte, msgsLen+welcomeLen), stop: stop}
-	// A recorded Request that comes again gets no further than this: it ends no connection.
+	// A recorded Request that is replayed gets no further than this: it ends no connection.
 	if err := s.accept(ctx, cr); err != nil {
 		return errors.Join(err, s.close())
 	}
@@ -55,10 +55,10 @@ func (r *Replica) serveReplication(ctx context.Context, cr *iwarp.ConnRequest) (
 	}
 }
 
-// msgsLen are the octets of a mark that comes, and of the answer.
+// msgsLen is the number of octets of a received mark and of the answer.
 const msgsLen = 8 + 8
 
-// accept accepts, and returns when the primary has proved that it is there.
+// accept accepts the connection, and returns when the primary has proved that it is present.
 func (s *replicated) accept(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
 	if s.pd, err = s.r.rnic.AllocPD(); err != nil {
 		return err
@@ -86,8 +86,8 @@ func (s *replicated) open(ctx context.Context) (err error) {
 	return s.qp.Send(ctx, s.msgs.Slice(msgsLen, welcomeLen))
 }
 
-// catchUp shows clients what the connection before has made durable, and did not tell of any more. A mark that is there,
-// and which the disk has refused, is none: the primary brings it again.
+// catchUp shows clients the changes that the previous connection made durable but did not announce any more. A mark that
+// the disk has refused does not count: the primary writes it again.
 func (s *replicated) catchUp(ctx context.Context) error {
 	log := s.r.log
 	shown := log.mark
@@ -97,7 +97,7 @@ func (s *replicated) catchUp(ctx context.Context) error {
 	m := log.mark
 	log.mark = shown
 	if err := log.file.Flush(ctx, 0, nameAt); err != nil {
-		if ctx.Err() != nil { // Close, or a later connection, has cut it short
+		if ctx.Err() != nil { // Close, or a later connection, has interrupted it
 			return err
 		}
 		s.r.cfg.Logger.Warn("the mark of the log is not durable", "err", err)
@@ -106,8 +106,8 @@ func (s *replicated) catchUp(ctx context.Context) error {
 	return s.show(m)
 }
 
-// next waits until the primary tells that its log is durable here up to a mark, shows it to clients,
-// and answers.
+// next waits until the primary reports that its log is durable here up to a mark, shows the changes to
+// clients, and answers.
 func (s *replicated) next(ctx context.Context) error {
 	n, err := s.qp.Recv(ctx, s.msgs.Slice(0, 8))
 	if err != nil {
@@ -133,8 +133,8 @@ func (s *replicated) next(ctx context.Context) error {
 	return s.qp.Send(ctx, s.msgs.Slice(8, 8))
 }
 
-// show makes the changes up to a mark in memory. Those of another generation are all that count, which
-// are known if this replica was there when the primary began it.
+// show makes the changes up to a mark in memory. Another generation consists of all changes that still count,
+// which are known already if this replica was connected when the primary began it.
 func (s *replicated) show(m mark) error {
 	log := s.r.log
 	from := log.mark

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// blocks gives the memory of values out, in powers of two of blockUnit up to maxStored, by the method
-// of buddies. A block may be given out by its number, too, as another replica has done it.
+// blocks allocates the memory of values, in powers of two of blockUnit up to maxStored, with a buddy
+// allocator. A block may also be allocated by number, as another replica has allocated it.
 type blocks struct {
 	state []uint8                // by unit: 1 + order of the free block that begins there, else 0
-	free  [maxOrder + 1][]uint32 // free blocks by order, and some that are not free any more
+	free  [maxOrder + 1][]uint32 // free blocks by order, and some that are no longer free
 	count [maxOrder + 1]int      // of free blocks by order
 }
 
-// mostStale is how many entries a list of free blocks may have beyond twice the blocks that are free.
+// mostStale is how many entries a list of free blocks may have beyond twice the number of free blocks.
 const mostStale = 64
 
 const maxOrder = 10 // of a block for maxStored octets
 
-// orderOf is the order of a block for n octets, one at least.
+// orderOf returns the order of a block for n octets, at least one.
 func orderOf(n int) int { return bits.Len(uint(n-1) / blockUnit) }
 
 func newBlocks(octets uint64) *blocks {
@@ -35,13 +35,13 @@ func (b *blocks) push(at uint32, order int) {
 	b.state[at] = uint8(order + 1)
 	b.count[order]++
 	b.free[order] = append(b.free[order], at)
-	if len(b.free[order]) > 2*b.count[order]+mostStale { // at a backup nothing else shortens it
+	if len(b.free[order]) > 2*b.count[order]+mostStale { // at a backup nothing else shortens the list
 		slices.Sort(b.free[order])
 		b.free[order] = slices.DeleteFunc(slices.Compact(b.free[order]), func(at uint32) bool { return !b.isFree(at, order) })
 	}
 }
 
-// leave has a block that is free not be so any more.
+// leave marks a free block as no longer free.
 func (b *blocks) leave(at uint32, order int) {
 	b.state[at] = 0
 	b.count[order]--
@@ -60,7 +60,7 @@ func (b *blocks) pop(order int) (at uint32, ok bool) {
 	return at, ok
 }
 
-// alloc gives a block of that order out. It reports false if there is none.
+// alloc allocates a block of that order. It reports false if there is none.
 func (b *blocks) alloc(order int) (at uint32, ok bool) {
 	for o := order; o <= maxOrder; o++ {
 		if at, ok = b.pop(o); !ok {
@@ -75,7 +75,7 @@ func (b *blocks) alloc(order int) (at uint32, ok bool) {
 	return 0, false
 }
 
-// take gives out the block of that number. It reports false if that is not free, or no block.
+// take allocates the block of that number. It reports false if it is not free, or not a block.
 func (b *blocks) take(at uint32, order int) bool {
 	if uint64(at)+1<<order > uint64(len(b.state)) || at&(1<<order-1) != 0 {
 		return false
@@ -100,7 +100,7 @@ func (b *blocks) take(at uint32, order int) bool {
 	return false
 }
 
-// give takes a block back.
+// give frees a block.
 func (b *blocks) give(at uint32, order int) {
 	for order < maxOrder {
 		buddy := at ^ 1<<order

@@ -16,13 +16,13 @@ import (
 //	| version (8) | tenant (8) | index of e. (4)| block (4) | key | value | zero, up to 8 n    |
 //	+-------------+------------+----------------+-----------+-----+-------+--------------------+
 //
-// with the checksum of all that follows it. The primary decides where a value is stored, so that there
-// is room for it at the backup if there is at the primary.
+// with the checksum of everything after it. The primary decides where a value is stored, so that the backup
+// has room for it if the primary has.
 type change struct {
 	deletes bool
 	tenant  uint64
-	version uint64 // one more than that of the change before
-	entry   uint32 // in the index: 4 times the bucket, and which of its four
+	version uint64 // one more than that of the previous change
+	entry   uint32 // in the index: 4 times the bucket, plus the number within it
 	block   uint32
 	key     []byte
 	value   []byte
@@ -33,9 +33,9 @@ const (
 	maxChange  = changeHead + MaxKey + MaxValue + 7
 )
 
-// Each generation of the log but the very first one begins with a change of no tenant, which changes nothing. Its
-// version is that of the latest change before: if that was a Delete, no other record of it is left. Its value, a little-endian
-// integer, tells how many octets the generation had when it became the log. In a log of before that was written the value is empty.
+// Each generation of the log except the first begins with a change of no tenant, which changes nothing. Its version is
+// that of the latest change before: if that was a Delete, nothing else records it. Its value, a little-endian integer, is
+// how many octets the generation had when it became the log. In logs from before this length was recorded, the value is empty.
 const (
 	noTenant  = 0
 	latestKey = "latest"
@@ -43,7 +43,7 @@ const (
 
 var latestLen = uint64(changeLen(len(latestKey), 8))
 
-// begun is how many octets a generation of the log has at least: what its first change tells. Others tell nothing.
+// begun returns the minimum length of a generation of the log, which its first change contains. For other changes it returns 0.
 func (c *change) begun() uint64 {
 	if c.tenant != noTenant || len(c.value) != 8 {
 		return 0
@@ -51,7 +51,7 @@ func (c *change) begun() uint64 {
 	return binary.LittleEndian.Uint64(c.value)
 }
 
-// changeLen is the length of a change in the log.
+// changeLen returns the length of a change in the log.
 func changeLen(key, value int) int { return (changeHead + key + value + 7) &^ 7 }
 
 // append appends the change to b.
@@ -75,11 +75,11 @@ func (c *change) append(b []byte, generation uint32) []byte {
 	return b
 }
 
-// errNoChange is the error of octets that are no change of the log: its end, or damage.
+// errNoChange is the error for octets that are not a change of the log: its end, or damage.
 var errNoChange = errors.New("kv: no change is here")
 
-// parse takes the change at the front of b, whose octets it keeps, and returns its length. need is not
-// 0 if that is how many octets b must have for it.
+// parse parses the change at the front of b, whose octets it keeps, and returns its length. If b is too
+// short, need is how many octets it must have.
 func (c *change) parse(b []byte, generation uint32) (n, need int, err error) {
 	if len(b) < changeHead {
 		return 0, changeHead, errNoChange

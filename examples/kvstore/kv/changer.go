@@ -10,10 +10,10 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A changer asks the primary for changes. It connects when it is asked to, and has no connection.
+// A changer requests changes from the primary. It connects on demand, if it has no connection.
 type changer struct {
 	c    *Client
-	turn chan struct{} // has a token unless a goroutine connects
+	turn chan struct{} // holds a token unless a goroutine connects
 
 	mu     sync.Mutex
 	conn   *asking
@@ -26,7 +26,7 @@ type asking struct {
 	out, in *iwarp.MR
 	outMem  []byte
 	inMem   []byte
-	free    chan int // places of requests
+	free    chan int // free places for requests
 	ended   chan struct{}
 
 	mu      sync.Mutex
@@ -34,7 +34,7 @@ type asking struct {
 	waiting map[uint32]waiter
 }
 
-// A waiter is a request that has no answer.
+// A waiter is a request that has no answer yet.
 type waiter struct {
 	place int
 	ended chan status
@@ -45,7 +45,7 @@ func (g *changer) init(c *Client) {
 	g.turn <- struct{}{}
 }
 
-// do asks for a change, and waits for the answer.
+// do requests a change, and waits for the answer.
 func (g *changer) do(ctx context.Context, q *request) error {
 	a, err := g.use(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (g *changer) do(ctx context.Context, q *request) error {
 	w := waiter{place: place, ended: make(chan status, 1)}
 	q.number = a.add(w)
 	n := q.put(a.outMem[place*maxRequest:])
-	// It does not wait: a ctx that ends leaves the connection to the requests of others.
+	// PostSend does not wait: if ctx ends, the requests of others can still use the connection.
 	err = a.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{a.out.Slice(place*maxRequest, n)}})
 	if err != nil {
 		_ = a.qp.Abort()
@@ -71,7 +71,8 @@ func (g *changer) do(ctx context.Context, q *request) error {
 	return w.await(ctx, a.ended)
 }
 
-// await waits for the answer. One that is there counts, whatever else has ended since: a primary that closes answers first.
+// await waits for the answer. An answer that has arrived counts even if the connection or ctx has ended since: a primary that
+// closes answers first.
 func (w waiter) await(ctx context.Context, ended <-chan struct{}) error {
 	var err error
 	select {
@@ -149,7 +150,7 @@ func (g *changer) dial(ctx context.Context) (a *asking, err error) {
 	return a, nil
 }
 
-// add notes a request, and gives it a number.
+// add records a request, and gives it a number.
 func (a *asking) add(w waiter) uint32 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -158,7 +159,7 @@ func (a *asking) add(w waiter) uint32 {
 	return a.last
 }
 
-// receive takes answers until the connection ends.
+// receive handles answers until the connection ends.
 func (a *asking) receive(ctx context.Context) {
 	defer func() {
 		_ = a.qp.Abort()
@@ -188,7 +189,7 @@ func (a *asking) receive(ctx context.Context) {
 	}
 }
 
-// close refuses further changes. What receives ends with the Client.
+// close refuses further changes. The goroutine that receives ends with the Client.
 func (g *changer) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

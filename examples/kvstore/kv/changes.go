@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A requests is the primary's end of the connection of a client that asks for changes.
+// A requests is the primary's end of the connection of a client that requests changes.
 type requests struct {
 	r       *Replica
 	t       *table
@@ -18,11 +18,11 @@ type requests struct {
 	in, out *iwarp.MR
 	inMem   []byte
 	outMem  []byte
-	free    chan int // places of answers; one for each request that may be under way
+	free    chan int // free places for answers; one for each request that may be outstanding
 	tasks   sync.WaitGroup
 }
 
-// serveChanges takes requests until the connection ends.
+// serveChanges handles requests until the connection ends.
 func (r *Replica) serveChanges(ctx context.Context, cr *iwarp.ConnRequest, t *table) (err error) {
 	s := &requests{
 		r: r, t: t, inMem: make([]byte, maxRequest), outMem: make([]byte, clientWindow*answerLen), free: make(chan int, clientWindow),
@@ -41,7 +41,7 @@ func (r *Replica) serveChanges(ctx context.Context, cr *iwarp.ConnRequest, t *ta
 	if s.qp, err = cr.Accept(ctx, &iwarp.QPConfig{PD: r.pd}); err != nil {
 		return err
 	}
-	defer s.tasks.Wait() // for answers that were begun
+	defer s.tasks.Wait() // for started answers
 	defer func() { _ = s.qp.Abort() }()
 	for {
 		if err := s.next(ctx); err != nil {
@@ -50,8 +50,8 @@ func (r *Replica) serveChanges(ctx context.Context, cr *iwarp.ConnRequest, t *ta
 	}
 }
 
-// next takes one request, and begins the change. What is done then does not wait for the next request,
-// of which a client has a limited number under way: so many places there are for answers.
+// next receives one request, and begins the change. The answer does not wait for the next request. A client
+// may have a limited number of requests outstanding, and there are as many places for answers.
 func (s *requests) next(ctx context.Context) error {
 	n, err := s.qp.Recv(ctx, s.in.Slice(0, maxRequest))
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *requests) next(ctx context.Context) error {
 		var err error
 		select {
 		case err = <-ended:
-		case <-s.qp.Done(): // the answer is of no use any more
+		case <-s.qp.Done(): // the answer is no longer needed
 			return
 		}
 		b := s.outMem[place*answerLen:][:answerLen]

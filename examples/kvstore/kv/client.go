@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/cm"
 )
 
-// ErrNotFound is the error of a Get of a key that is not there.
+// ErrNotFound is the error of a Get of a key that does not exist.
 var ErrNotFound = errors.New("kv: no such key")
 
 const defaultOpTimeout = time.Second
@@ -23,11 +23,11 @@ type ClientConfig struct {
 	Tenant          string
 	Key             []byte        // of the tenant: see TenantKey
 	Depth           int           // of the replicas, see Config: 64
-	OpTimeout       time.Duration // of one read, after which a Get goes to the other replica: 1 s
-	Locations       int           // for how many keys the Client remembers where the value was, at each replica: 0
+	OpTimeout       time.Duration // for one read, after which a Get goes to the other replica: 1 s
+	Locations       int           // how many locations of values the Client remembers for each replica: 0
 }
 
-// A Client is a tenant's. All methods may be called from any goroutine, and by several at the same time.
+// A Client is a client of a tenant. All methods may be called concurrently, from any goroutine.
 type Client struct {
 	cfg      ClientConfig
 	rnic     *iwarp.RNIC
@@ -35,15 +35,15 @@ type Client struct {
 	auth     *cm.Auth
 	region   uint64
 	sources  [2]*source    // the primary, the backup
-	attempts chan struct{} // has a token after an attempt of a source to connect
+	attempts chan struct{} // holds a token after an attempt of a source to connect
 	changes  changer
 	ctx      context.Context
 	stop     context.CancelFunc
 	tasks    sync.WaitGroup
 }
 
-// Dial connects to both replicas, and returns as soon as one of them can be read. The other one is tried again and
-// again. If both first attempts fail, or ctx ends before any has succeeded, Dial fails, and says what each replica did.
+// Dial connects to both replicas, and returns as soon as one of them can be read. It keeps trying to connect to the other
+// one. If both first attempts fail, or ctx ends before any has succeeded, Dial fails, and says what each replica did.
 func Dial(ctx context.Context, cfg *ClientConfig) (*Client, error) {
 	name, err := nameOf(cfg.Tenant)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Client) await(ctx context.Context) error {
 	}
 }
 
-// Close ends the connections. No other method may be under way.
+// Close ends the connections. No other method may be running.
 func (c *Client) Close() error {
 	c.stop()
 	c.tasks.Wait()
@@ -108,11 +108,11 @@ func (c *Client) Close() error {
 	return c.rnic.Close()
 }
 
-// Get reads a value: the bucket of the key, and the value, from one replica. If that fails, with
-// whatever error, or if the key is being changed there, it reads from the other one at once. A
-// replica that the Client is just connecting to for the first time is asked last, when that is done.
+// Get reads a value: the bucket of the key, and then the value, from one replica. If that fails with
+// any error, or if the key is being changed there, it reads from the other replica at once. If the first
+// attempt to connect to a replica is still running, Get waits for it and asks that replica last.
 //
-// The error matches ErrNotFound if there is no such key, and ErrUnavailable if neither replica can tell.
+// The error matches ErrNotFound if there is no such key, and ErrUnavailable if neither replica can answer.
 func (c *Client) Get(ctx context.Context, key []byte) ([]byte, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -143,16 +143,17 @@ func (c *Client) Get(ctx context.Context, key []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %w; %w", ErrUnavailable, errs[0], errs[1])
 }
 
-// tells reports whether a Get ends with err, in place of asking another replica.
+// tells reports whether a Get ends with err instead of asking another replica.
 func tells(ctx context.Context, err error) bool {
 	return err == nil || errors.Is(err, ErrNotFound) || ctx.Err() != nil
 }
 
-// first is which replica is asked first for a key, so that both have as much to do.
+// first returns which replica is asked first for a key, so that both have the same load.
 func first(key []byte) int { return int(hashOf(key)>>32) & 1 }
 
 // Put stores a value, and returns when it is durable at both replicas and all Gets will see it. After an
-// error that matches ErrUncertain it may be so, too, or become so later; after any other it has no effect.
+// error that matches ErrUncertain, the Put may have taken effect, or may do so later; after any other error
+// it has no effect.
 func (c *Client) Put(ctx context.Context, key, value []byte) error {
 	if err := errors.Join(checkKey(key), checkValue(value)); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (c *Client) Put(ctx context.Context, key, value []byte) error {
 	return c.changes.do(ctx, &request{key: key, value: value})
 }
 
-// Delete removes a key, as Put stores it. It is no error if there is none.
+// Delete removes a key, with the same guarantees as Put. It is not an error if the key does not exist.
 func (c *Client) Delete(ctx context.Context, key []byte) error {
 	if err := checkKey(key); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/cm"
 )
 
-// Both replicas hold a master key, and each tenant a key that is derived from it for its name: see
-// TenantKey. The primary goes to the backup as a client of that name.
+// Both replicas hold a master key, and each tenant holds a key that is derived from it for its name: see
+// TenantKey. The primary connects to the backup as a client with replicatorName.
 const (
 	keyID = 1
 	group = "kvstore"
@@ -24,10 +24,10 @@ var replicatorName = [16]byte([]byte("(replicator)    "))
 
 func replicatorKey(master []byte) []byte { return cm.ClientKey(master, keyID, replicatorName) }
 
-// MasterLen is how many octets a master key has, and a key of a tenant.
+// MasterLen is the length in octets of a master key, and of the key of a tenant.
 const MasterLen = 32
 
-// nameOf is the name of a tenant as package cm has it.
+// nameOf returns the name of a tenant in the form of package cm.
 func nameOf(tenant string) (name [16]byte, err error) {
 	if len(tenant) == 0 || len(tenant) > len(name) || tenant[0] == '(' {
 		return name, fmt.Errorf("kv: %q is no name of a tenant: it has 1 to %d octets, and does not begin with (", tenant, len(name))
@@ -36,7 +36,7 @@ func nameOf(tenant string) (name [16]byte, err error) {
 	return name, nil
 }
 
-// RegionOf is the number of the region of a tenant, at both replicas.
+// RegionOf returns the number of the region of a tenant, at both replicas.
 func RegionOf(tenant string) (uint64, error) {
 	name, err := nameOf(tenant)
 	return regionOf(name), err
@@ -47,7 +47,7 @@ func regionOf(name [16]byte) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// TenantKey is the key of a tenant, which alone it needs.
+// TenantKey returns the key of a tenant, the only key that the tenant needs.
 func TenantKey(master []byte, tenant string) ([]byte, error) {
 	name, err := nameOf(tenant)
 	if err != nil {
@@ -87,7 +87,7 @@ func authServer(master []byte, log *slog.Logger, judge func(iwarp.Peer, []byte) 
 type use byte
 
 const (
-	useGets      use = 'G' // operations of package rma
+	useGets      use = 'G' // sealed reads, by operations of package rma
 	useChanges   use = 'C' // requests for Puts and Deletes
 	useReplicate use = 'R' // the primary writes the backup's log
 	usePlain     use = 'P' // RDMA Reads without keys

@@ -15,16 +15,16 @@ import (
 //	| state (1) | overflow (1) | tag (2) | length (4) | block (4) | version (4) |
 //	+-----------+--------------+---------+------------+-----------+-------------+
 //
-// of which the first one's overflow tells that keys of this bucket are in the next one, too. An entry
-// names a value by its block, and has the lower half of its version. A value is
+// of which the first one's overflow says that keys of this bucket are in the next one, too. An entry
+// names a value by its block, and contains the lower half of its version. A value is
 //
 //	+------------+-------------+----------------+----------+------------------+-------------+-----+-------+
 //	| CRC32C (4) | current (1) | key length (1) | zero (2) | value length (4) | version (8) | key | value |
 //	+------------+-------------+----------------+----------+------------------+-------------+-----+-------+
 //
-// with the checksum of all that follows "current". That is 1 where an entry that is not busy names the
-// value, else 0. A block that was given to another value has another version, so a client that has an
-// old entry finds that out; one that has remembered where the value was sees it by "current".
+// with the checksum of everything after "current", which is 1 if an entry that is not busy names the value,
+// else 0. A block that was given to another value has another version, so a client with an old entry
+// detects this. A client that has remembered where the value was detects it by "current".
 const (
 	bucketLen     = 64
 	entryLen      = 16
@@ -33,9 +33,9 @@ const (
 	valueHead     = 20
 	blockUnit     = 64
 
-	// MaxKey is how many octets a key has at most.
+	// MaxKey is the maximum length of a key in octets.
 	MaxKey = 255
-	// MaxValue is how many octets a value has at most: with its key it is read by one operation.
+	// MaxValue is the maximum length of a value in octets: one operation reads it with its key.
 	MaxValue = maxStored - valueHead - MaxKey
 
 	maxStored = 64 << 10 // octets of a value as it is stored
@@ -45,14 +45,14 @@ const (
 const (
 	entryFree  = 0
 	entryValue = 1
-	entryBusy  = 2 // the key is being changed: the backup knows what its value is
+	entryBusy  = 2 // the key is being changed: the backup knows its value
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A Shape tells how large the memory of a tenant is.
+// A Shape is the size of the memory of a tenant.
 type Shape struct {
-	Buckets uint32 // of the index, a power of two. It stays as it was when the file was made.
+	Buckets uint32 // of the index, a power of two; it cannot change after the file was made
 	Values  uint64 // octets of the blocks, a multiple of 64 KiB
 }
 
@@ -72,22 +72,22 @@ func (s Shape) check() error {
 	return nil
 }
 
-// size is how many octets the memory has.
+// size returns how many octets the memory has.
 func (s Shape) size() uint64 { return s.values() + s.Values }
 
-// values is where the blocks begin.
+// values returns the offset at which the blocks begin.
 func (s Shape) values() uint64 { return uint64(s.Buckets) * bucketLen }
 
-// blockAt is where a block is.
+// blockAt returns the offset of a block.
 func (s Shape) blockAt(block uint32) uint64 { return s.values() + uint64(block)*blockUnit }
 
-// home is the first bucket for a key with that hash.
+// home returns the first bucket for a key with that hash.
 func (s Shape) home(hash uint64) uint32 { return uint32(hash) & (s.Buckets - 1) }
 
-// next is the bucket behind one.
+// next returns the bucket after bucket.
 func (s Shape) next(bucket uint32) uint32 { return (bucket + 1) & (s.Buckets - 1) }
 
-// probes is in how many buckets a key may be.
+// probes returns in how many buckets a key may be.
 func (s Shape) probes() int { return int(min(s.Buckets, maxProbes)) }
 
 // reaches reports whether a key with that hash may be in a bucket.
@@ -109,7 +109,7 @@ func (s *Shape) parse(b []byte) error {
 	return s.check()
 }
 
-// hashOf is the same in each process: FNV-1a, mixed so that all bits depend on the whole key.
+// hashOf returns the hash of a key, the same in each process: FNV-1a, mixed so that all bits depend on the whole key.
 func hashOf(key []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range key {
@@ -122,16 +122,16 @@ func hashOf(key []byte) uint64 {
 
 func tagOf(hash uint64) uint16 { return uint16(hash >> 48) }
 
-// An entry is one of a bucket.
+// An entry is an entry of a bucket.
 type entry struct {
 	state   uint8
 	tag     uint16
-	length  uint32 // of the value as it is stored
+	length  uint32 // of the stored value
 	block   uint32
 	version uint32
 }
 
-// put does not touch the overflow.
+// put writes e to b, except for the overflow.
 func (e entry) put(b []byte) {
 	b[0] = e.state
 	binary.LittleEndian.PutUint16(b[2:], e.tag)
@@ -151,10 +151,10 @@ func overflows(bucket []byte) bool { return bucket[1] != 0 }
 
 func setOverflow(bucket []byte) { bucket[1] = 1 }
 
-// storedLen is the length of a value as it is stored.
+// storedLen returns the length of a stored value.
 func storedLen(key, value int) int { return valueHead + key + value }
 
-// putValue fills b, which has exactly the room.
+// putValue writes a stored value to b, which has exactly its length.
 func putValue(b []byte, version uint64, key, value []byte) {
 	clear(b[:valueHead])
 	b[5] = byte(len(key))
@@ -165,7 +165,7 @@ func putValue(b []byte, version uint64, key, value []byte) {
 	binary.LittleEndian.PutUint32(b, crc32.Checksum(b[5:], castagnoli))
 }
 
-// setCurrent tells whether the value that is stored in b is what its key has.
+// setCurrent records in b whether the value stored there is the current value of its key.
 func setCurrent(b []byte, is bool) {
 	b[4] = 0
 	if is {
@@ -175,8 +175,8 @@ func setCurrent(b []byte, is bool) {
 
 func isCurrent(b []byte) bool { return len(b) >= valueHead && b[4] == 1 }
 
-// valueOf is the value in b if b is what the entry names: whole, and of its version. other tells that it
-// is that of another key with the same tag.
+// valueOf returns the value in b if b is what the entry names: whole, and of its version. other reports that it
+// is the value of another key with the same tag.
 func valueOf(b []byte, e entry, key []byte) (value []byte, other, ok bool) {
 	if len(b) < valueHead || uint32(binary.LittleEndian.Uint64(b[12:])) != e.version {
 		return nil, false, false
@@ -194,7 +194,7 @@ func valueOf(b []byte, e entry, key []byte) (value []byte, other, ok bool) {
 	return b[valueHead+n:], false, true
 }
 
-// Errors of keys and values that are not possible.
+// Errors for invalid keys and values.
 var (
 	ErrKey   = errors.New("kv: a key has 1 to 255 octets")
 	ErrValue = fmt.Errorf("kv: a value has at most %d octets", MaxValue)

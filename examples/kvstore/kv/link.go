@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A welcome is the first message of the backup: where its durable file is, what log there is in it, and a digest
+// A welcome is the first message of the backup: where its durable file is, which log the file contains, and a digest
 // of its tenants.
 type welcome struct {
 	file    iwarp.RemoteBuffer
@@ -38,8 +38,8 @@ func (w *welcome) parse(b []byte) error {
 	return w.file.UnmarshalBinary(b[:16])
 }
 
-// missing is from where on the backup needs the primary's log. A log that is not the beginning of the
-// primary's, in this generation or the one before it, has another history.
+// missing returns from where on the backup needs the primary's log. A log that is not the beginning of the
+// primary's, in this generation or the previous one, has another history.
 func (w *welcome) missing(log *logFile) (mark, error) {
 	all := mark{generation: log.mark.generation}
 	switch {
@@ -63,14 +63,14 @@ type link struct {
 	named  bool // the backup's log has its name
 	buf    []byte
 	mr     *iwarp.MR
-	lo, hi int64 // what was written in the file since the last commit
+	lo, hi int64 // the range of the file that was written since the last commit
 }
 
-// stepTimeout is for which the backup may take to answer.
+// stepTimeout bounds how long the backup may take to answer.
 const stepTimeout = 5 * time.Second
 
-// linkHead is what the link's buffer has in front of the octets for the log: a mark to send, one that
-// comes, and the name.
+// linkHead is the part of the link's buffer before the octets for the log: a mark to send, a mark that is
+// received, and the name.
 const linkHead = 8 + 8 + nameLen
 
 func dialBackup(ctx context.Context, r *Replica) (*link, error) {
@@ -97,7 +97,7 @@ func dialBackup(ctx context.Context, r *Replica) (*link, error) {
 	return l, nil
 }
 
-// meet waits for the backup, which may have to end a connection from before, and checks what it has.
+// meet waits for the backup, which may have to end a previous connection, and checks its log.
 func (l *link) meet(ctx context.Context, r *Replica) error {
 	n, err := l.qp.Recv(ctx, l.mr.Slice(0, welcomeLen))
 	if err != nil {
@@ -126,13 +126,13 @@ func (l *link) close() {
 	_ = l.mr.Close()
 }
 
-// ended is closed when the connection has ended.
+// ended returns a channel that is closed when the connection has ended.
 func (l *link) ended() <-chan struct{} { return l.qp.Done() }
 
-// at is n octets of the backup's file.
+// at returns n octets of the backup's file, from off.
 func (l *link) at(off int64, n int) iwarp.RemoteBuffer { return l.theirs.file.Slice(int(off), n) }
 
-// write writes octets to the backup's file, at most maxBatch, behind those of the write before.
+// write writes octets to the backup's file, at most maxBatch, after those of the previous write.
 func (l *link) write(ctx context.Context, off int64, b []byte) error {
 	if err := l.settle(ctx); err != nil {
 		return err
@@ -150,11 +150,11 @@ func (l *link) write(ctx context.Context, off int64, b []byte) error {
 	return l.qp.RDMAWrite(ctx, l.at(off, len(b)), l.mr.Slice(linkHead, len(b)))
 }
 
-// mostUnsettled is how many octets the backup makes durable at once at most, but for a batch more. A whole log may take
-// its disk longer than stepTimeout.
+// mostUnsettled bounds how many octets the backup makes durable at once, except for one more batch. For a whole log its
+// disk may need more than stepTimeout.
 const mostUnsettled = 16 << 20
 
-// settle makes durable what was written, if that is much. The mark, which is moved by commit, names none of it yet.
+// settle makes the written octets durable if they are many. The mark, which only commit moves, does not cover them yet.
 func (l *link) settle(ctx context.Context) error {
 	if l.hi-l.lo < mostUnsettled {
 		return nil
@@ -168,8 +168,8 @@ func (l *link) settle(ctx context.Context) error {
 	return nil
 }
 
-// commit makes durable what was written. When it is, the backup's mark becomes that of the log. Then
-// the backup is told, and answers when its clients see the changes.
+// commit makes the written octets durable. When they are, the backup's mark becomes that of the log. Then
+// commit tells the backup, which answers when its clients see the changes.
 func (l *link) commit(ctx context.Context, log *logFile) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()

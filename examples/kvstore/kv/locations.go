@@ -2,8 +2,8 @@ package kv
 
 import "sync"
 
-// locations remembers where values were at one replica, for so many keys. A Get that begins there takes
-// one read, unless the value has changed.
+// locations remembers where values were at one replica, for a limited number of keys. A Get that begins
+// there takes one read, unless the value has changed.
 type locations struct {
 	most int
 
@@ -27,7 +27,7 @@ func (s *locations) begin(l *Lookup, shape Shape, key []byte) (off uint64, n int
 	return l.BeginAt(shape, key, e)
 }
 
-// ended notes how a Lookup has ended.
+// ended records how a Lookup has ended.
 func (s *locations) ended(l *Lookup, v Verdict) {
 	if s.most == 0 || v == Found && l.located {
 		return

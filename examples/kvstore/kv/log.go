@@ -21,11 +21,11 @@ import (
 //	| mark (8) | name (16) | half (8) | not used  | changes            | changes             |
 //	+----------+-----------+----------+-----------+--------------------+---------------------+
 //
-// The log is in one half, by the last bit of its generation. When that is full, the changes that
-// still count are written to the other one, as the beginning of the next generation. The name is a
-// random number, that of the log; the backup has it from the primary. A backup's log that becomes that of a primary has a new
-// one: the primary from before has another log from there on. The octets of a half are there, little endian,
-// before there is a log; they are 0 in a file of before they were, whose size tells.
+// The log is in one half, chosen by the last bit of its generation. When that half is full, the changes that
+// still count are written to the other one, as the beginning of the next generation. The name of the log is a
+// random number, which the backup gets from the primary. When a backup's log becomes that of a primary, it gets
+// a new name: from there on the old primary has another log. The length of a half, little-endian, is written
+// before there is a log. In files from before it was recorded it is 0, and follows from the size of the file.
 const (
 	logStart  = 4096
 	nameLen   = 16
@@ -36,8 +36,8 @@ const (
 	maxHalf   = (min(math.MaxUint32, math.MaxInt) - logStart) / 2 &^ 7 // the primary names the backup's file by one RemoteBuffer
 )
 
-// A mark tells which generation the log has, and how many octets of it are there. That of the backup
-// is exact. The primary has openTail in the file, and finds the end by the checksums.
+// A mark says which generation the log has, and how many octets of it are present. The backup's mark is
+// exact. The primary's file contains openTail, and the primary finds the end by the checksums.
 type mark struct {
 	generation uint32 // less than 1 << 24; 0: there is no log
 	tail       uint64 // less than 1 << 40
@@ -52,16 +52,16 @@ func (m mark) word() uint64 { return uint64(m.generation)<<40 | m.tail }
 
 func markOf(word uint64) mark { return mark{uint32(word >> 40), word & openTail} }
 
-// A logFile is that file.
+// A logFile is the durable file of a replica.
 type logFile struct {
 	file *commit.File
 	half uint64
 	name [nameLen]byte
-	mark mark // where the log ends: all of that is durable
+	mark mark // where the log ends: everything before it is durable
 }
 
-// openLog opens the file, or makes it. A file whose log has another half stays as it is: the log would not be found, and
-// what is in its place would be cleared.
+// openLog opens the file, or makes it. It does not change a file whose log has another half: the log would not be found, and
+// the octets in its place would be cleared.
 func openLog(ctx context.Context, path string, half uint64) (*logFile, error) {
 	if half < 4*maxChange || half%8 != 0 || half > maxHalf {
 		return nil, fmt.Errorf("kv: half of a log has %d octets: %d to %d are possible, a multiple of 8", half, (4*maxChange+7)&^7, int64(maxHalf))
@@ -86,8 +86,8 @@ func openLog(ctx context.Context, path string, half uint64) (*logFile, error) {
 	return l, nil
 }
 
-// checkHalf fails if there is a log with another half in a file, or nothing is left of it but its mark. A pipe, of which the other end may
-// never be opened, has none.
+// checkHalf fails if a file contains a log with another half, or only the mark of a log. It also fails for a pipe or a character device,
+// without opening it: the other end of a pipe may never be opened.
 func checkHalf(path string, half uint64) error {
 	if info, err := os.Stat(path); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice) != 0 {
 		return fmt.Errorf("kv: %s is neither a file nor a block device", path)
@@ -123,7 +123,7 @@ func checkHalf(path string, half uint64) error {
 	return nil
 }
 
-// writeHalf makes it durable, before a primary makes a mark.
+// writeHalf makes the length of a half durable, before a primary makes a mark.
 func (l *logFile) writeHalf(ctx context.Context) error {
 	if _, err := l.file.WriteAt(binary.LittleEndian.AppendUint64(nil, l.half), halfAt); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (l *logFile) readMark() error {
 	}
 	l.mark = markOf(binary.NativeEndian.Uint64(b[:]))
 	copy(l.name[:], b[nameAt:])
-	if l.mark.generation == 0 && l.mark.tail > 0 { // no new file: what is in it must not be cleared
+	if l.mark.generation == 0 && l.mark.tail > 0 { // not a new file: its contents must not be cleared
 		return fmt.Errorf("kv: the mark of the log is damaged: it has %d octets of generation 0", l.mark.tail)
 	}
 	if l.mark.tail > l.half && l.mark.tail != openTail {
@@ -155,8 +155,8 @@ func (l *logFile) readName() error {
 	return err
 }
 
-// start makes an empty log, with a name. What may be in the file is the beginning of another log, which its
-// primary has not brought to its end.
+// start makes an empty log, with a name. The file may contain the beginning of another log, which its
+// primary has not completed.
 func (l *logFile) start(ctx context.Context) error {
 	first := mark{generation: 1}
 	if err := l.clear(first, l.half); err != nil {
@@ -168,7 +168,7 @@ func (l *logFile) start(ctx context.Context) error {
 	return l.recovered(ctx, first, maxBatch)
 }
 
-// rename gives the log a name that no other one has. It is durable when a generation begins.
+// rename gives the log a unique name. The name becomes durable when a generation begins.
 func (l *logFile) rename() error {
 	if _, err := rand.Read(l.name[:]); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (l *logFile) rename() error {
 	return err
 }
 
-// begin makes the generation of a mark durable, with all that was written before it.
+// begin makes the generation of a mark durable, with everything that was written before it.
 func (l *logFile) begin(ctx context.Context, m mark) error {
 	if err := l.file.Flush(ctx, 0, int64(logStart+2*l.half)); err != nil {
 		return err
@@ -194,8 +194,8 @@ func (l *logFile) begin(ctx context.Context, m mark) error {
 	return nil
 }
 
-// recovered makes the log that was found durable, and removes what later changes must not join up with: n octets behind its end, and
-// in the other half the next generation, if that was not begun.
+// recovered makes the log that was found durable, and clears octets that must not seem to continue it after later changes: n octets
+// after its end, and, in the other half, a next generation that was not begun.
 func (l *logFile) recovered(ctx context.Context, end mark, n uint64) error {
 	if err := l.clear(end, min(l.half-end.tail, n)); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (l *logFile) recovered(ctx context.Context, end mark, n uint64) error {
 	return l.begin(ctx, end)
 }
 
-// clear fills n octets from a mark on with zeros.
+// clear fills n octets with zeros, beginning at a mark.
 func (l *logFile) clear(from mark, n uint64) error {
 	zeros := make([]byte, min(n, maxBatch))
 	for ; n > 0; n -= uint64(len(zeros)) {
@@ -219,7 +219,7 @@ func (l *logFile) clear(from mark, n uint64) error {
 	return nil
 }
 
-// at is where an octet of a generation is in the file.
+// at returns the offset of an octet of a generation in the file.
 func (l *logFile) at(m mark) int64 {
 	return int64(logStart + uint64(m.generation&1)*l.half + m.tail)
 }
@@ -237,11 +237,11 @@ func (l *logFile) append(ctx context.Context, b []byte) error {
 	return nil
 }
 
-// room is how many octets more the generation can have.
+// room returns how many more octets the generation can hold.
 func (l *logFile) room() uint64 { return l.half - l.mark.tail }
 
 // scan calls f with all changes of the generation of from, from its tail to the octet end, and returns
-// where they end. If exact is set they must end at end.
+// where they end. If exact is set, they must end at end.
 func (l *logFile) scan(from mark, end uint64, exact bool, f func(*change) error) (mark, error) {
 	var buf []byte
 	var c change

@@ -1,19 +1,19 @@
 package kv
 
-// A Verdict is what a Lookup has come to.
+// A Verdict is the result of a step of a Lookup.
 type Verdict uint8
 
 // The verdicts.
 const (
-	ReadMore Verdict = iota // the octets that were named are to be read
-	Found                   // the octets are the value: Lookup.Value
+	ReadMore Verdict = iota // read the named octets next
+	Found                   // the octets contain the value: Lookup.Value
 	Absent                  // there is no such key
 	Busy                    // the key is being changed: ask the backup
-	Stale                   // what the index named is not there any more: begin again
+	Stale                   // the value that the index named is no longer there: begin again
 )
 
-// A Lookup is one Get, without the reads: it says what to read, and is told the octets. So it serves
-// sealed and plain reads, and one at a time as well as many.
+// A Lookup is one Get, without the reads: it says what to read, and is passed the octets. So it can be used
+// with sealed and plain reads, and for one read or many at a time.
 type Lookup struct {
 	shape   Shape
 	key     []byte
@@ -22,25 +22,25 @@ type Lookup struct {
 	left    int // buckets that may follow
 	entries [bucketEntries]entry
 	count   int // of entries that may be those of the key
-	reading int // which of them is being read, -1: it is the bucket
+	reading int // which of the entries is being read; -1: the bucket is
 	more    bool
 	busy    bool
-	located bool // the entry is one from before
+	located bool // the entry is a remembered one
 	value   []byte
 }
 
-// Begin begins with a key, and names the first octets to read.
+// Begin begins the Lookup of a key, and returns the first octets to read.
 func (l *Lookup) Begin(shape Shape, key []byte) (off uint64, n int) {
 	h := hashOf(key)
 	*l = Lookup{shape: shape, key: key, hash: h, bucket: shape.home(h), left: shape.probes() - 1, reading: -1}
 	return uint64(l.bucket) * bucketLen, bucketLen
 }
 
-// BeginAt begins with an entry that a Lookup of the key has had: see Entry. If the value is not there any
-// more the Verdict is Stale.
+// BeginAt begins with an entry that an earlier Lookup of the key has found: see Entry. If the value is no
+// longer there, the Verdict is Stale.
 func (l *Lookup) BeginAt(shape Shape, key []byte, e Entry) (off uint64, n int) {
 	if shape.blockAt(e.entry.block)+uint64(e.entry.length) > shape.size() {
-		return l.Begin(shape, key) // it is from another memory
+		return l.Begin(shape, key) // the entry is from another memory
 	}
 	*l = Lookup{shape: shape, key: key, reading: 0, count: 1, located: true}
 	l.entries[0] = e.entry
@@ -50,11 +50,11 @@ func (l *Lookup) BeginAt(shape Shape, key []byte, e Entry) (off uint64, n int) {
 // An Entry is where a value was found.
 type Entry struct{ entry entry }
 
-// Entry is where the value was that was found.
+// Entry returns where the value was found.
 func (l *Lookup) Entry() Entry { return Entry{l.entries[l.reading]} }
 
-// Next takes the octets that were read. They have to stay as they are until the next call, and until
-// the value was used.
+// Next takes the octets that were read. They must not change until the next call, and until the value
+// was used.
 func (l *Lookup) Next(b []byte) (v Verdict, off uint64, n int) {
 	if l.reading < 0 {
 		l.takeBucket(b)
@@ -71,10 +71,10 @@ func (l *Lookup) Next(b []byte) (v Verdict, off uint64, n int) {
 	return Found, 0, 0
 }
 
-// Value is what was found, in the octets of the last Next.
+// Value returns the value that was found, a part of the octets passed to the last Next.
 func (l *Lookup) Value() []byte { return l.value }
 
-// takeBucket notes the entries of a bucket that may be those of the key.
+// takeBucket records the entries of a bucket that may belong to the key.
 func (l *Lookup) takeBucket(b []byte) {
 	l.count = 0
 	l.more = overflows(b)
@@ -93,7 +93,7 @@ func (l *Lookup) takeBucket(b []byte) {
 	}
 }
 
-// advance goes to the next entry, or to the next bucket.
+// advance continues with the next entry, or the next bucket.
 func (l *Lookup) advance() (v Verdict, off uint64, n int) {
 	if l.reading++; l.reading < l.count {
 		e := &l.entries[l.reading]

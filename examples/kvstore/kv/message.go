@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// A request asks the primary for a change. Integers are big endian.
+// A request asks the primary for a change. Integers are big-endian.
 //
 //	+--------------------------------+----------------+----------+------------+------------------+-----+-------+
 //	| 1 for a Put, 2 for a Delete (1)| key length (1) | zero (2) | number (4) | value length (4) | key | value |
@@ -32,7 +32,7 @@ const (
 	asksDelete = 2
 )
 
-// put fills b and returns the length.
+// put encodes q into b and returns the length.
 func (q *request) put(b []byte) int {
 	clear(b[:requestHead])
 	b[0], b[1] = asksPut, byte(len(q.key))
@@ -45,7 +45,7 @@ func (q *request) put(b []byte) int {
 	return n + copy(b[n:], q.value)
 }
 
-// parse takes a message, whose octets it keeps.
+// parse parses a message, whose octets it keeps.
 func (q *request) parse(b []byte) error {
 	if len(b) < requestHead || b[0] != asksPut && b[0] != asksDelete {
 		return fmt.Errorf("kv: a message of %d octets that is no request", len(b))

@@ -13,13 +13,13 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A Pipeline does many Gets at one replica, a number of them at a time, on one connection that it sets
-// up: by sealed reads, or by plain RDMA Reads where the replica allows them. One goroutine uses it.
+// A Pipeline performs many Gets at one replica, several at a time, on its own connection: by sealed
+// reads, or by plain RDMA Reads if the replica allows them. Only one goroutine may use it.
 type Pipeline struct {
 	r       reads
 	shape   Shape
 	lookups []Lookup
-	numbers []int // of the Gets under way, by slot
+	numbers []int // of the outstanding Gets, by slot
 	ends    []int // slots whose reads have ended
 	where   *locations
 	err     error // that Gets has returned
@@ -28,11 +28,11 @@ type Pipeline struct {
 	pd      *iwarp.PD
 }
 
-// A reads does the reads of a Pipeline.
+// A reads performs the reads of a Pipeline.
 type reads interface {
-	// read asks for octets, into the buffer of a slot.
+	// read requests octets, for the buffer of a slot.
 	read(slot int, off uint64, n int) error
-	// wait sends what was asked for, and adds the slots whose reads have ended.
+	// wait sends the requests, and appends the slots whose reads have ended to ends.
 	wait(ctx context.Context, ends []int) ([]int, error)
 	buffer(slot int) []byte // the octets of the last read
 	close() error
@@ -44,9 +44,9 @@ type PipelineConfig struct {
 	Tenant        string
 	Key           []byte
 	Depth         int  // of the replica, see Config: 64
-	Window        int  // Gets under way: as many as Depth, which is the most
+	Window        int  // outstanding Gets: Depth, which is also the maximum
 	Plain         bool // RDMA Reads, without keys
-	Locations     int  // for how many keys it remembers where the value was
+	Locations     int  // how many locations of values it remembers
 }
 
 // pipelineTimeout is how long a sealed read may take. Many of them share a connection.
@@ -86,10 +86,10 @@ func OpenPipeline(ctx context.Context, cfg *PipelineConfig) (p *Pipeline, err er
 	return p, nil
 }
 
-// Gets does n Gets of the keys that key returns. got is told how each has ended, in any order; value is
-// good until it returns, and if the Verdict is Found. A Get whose value changes meanwhile begins again.
-// After an error, that of ctx too, the Pipeline does no more Gets: reads may be under way, and their ends
-// would be taken for those of others.
+// Gets performs n Gets of the keys that key returns. It calls got with the outcome of each, in any order;
+// value is valid until got returns, and only if the Verdict is Found. A Get whose value changes meanwhile
+// starts again. After an error, including that of ctx, the Pipeline performs no more Gets: reads may be
+// outstanding, and their ends would be taken for those of others.
 func (p *Pipeline) Gets(ctx context.Context, n int, key func(i int) []byte, got func(i int, v Verdict, value []byte)) error {
 	if p.err != nil {
 		return fmt.Errorf("kv: the Pipeline has failed before: %w", p.err)
@@ -144,7 +144,7 @@ func (p *Pipeline) gets(ctx context.Context, n int, key func(i int) []byte, got 
 // Close ends the connection.
 func (p *Pipeline) Close() error { return errors.Join(p.r.close(), p.rnic.Close()) }
 
-// A plainReads has the RDMA Reads of a round in one list.
+// A plainReads posts the RDMA Reads of a round as one list.
 type plainReads struct {
 	qp    *iwarp.QP
 	cq    *iwarp.CQ
@@ -219,7 +219,7 @@ func (r *plainReads) buffer(slot int) []byte { return r.mem[slot*maxStored:][:r.
 
 func (r *plainReads) close() error { return r.qp.Abort() }
 
-// A sealedReads has the operations of a round in one list, for a Portal.
+// A sealedReads posts the operations of a round as one list, to a Portal.
 type sealedReads struct {
 	client *rma.Client
 	portal *rma.Portal
@@ -230,13 +230,13 @@ type sealedReads struct {
 	ends   [64]rma.Completion
 }
 
-// A sealedRead is the last one of a slot.
+// A sealedRead is the last sealed read of a slot.
 type sealedRead struct {
 	cmd   rma.Command
-	stale int // how often its key was one from before
+	stale int // how often its key was an old one
 }
 
-// maxStale is how often a read is posted again, because the region has another key each time it comes there.
+// maxStale is how often a read is posted again because the region has another key each time it arrives.
 const maxStale = 8
 
 func (p *Pipeline) openSealed(ctx context.Context, cfg *PipelineConfig, depth, window int, region uint64) error {
@@ -301,7 +301,7 @@ func (r *sealedReads) wait(ctx context.Context, ends []int) ([]int, error) {
 	return ends, err
 }
 
-// again tells whether a read that has ended is to be posted again, with the key that the region has now, and lists it.
+// again reports whether a read that has ended is to be posted again with the current key of the region, and lists it if so.
 func (r *sealedReads) again(slot int, err error) (bool, error) {
 	o, ok := errors.AsType[*rma.OpError](err)
 	read := &r.reads[slot]

@@ -19,7 +19,7 @@ import (
 	"github.com/goiwarp/iwarp/rma"
 )
 
-// A Tenant is one of those that a replica serves.
+// A Tenant is a tenant that a replica serves.
 type Tenant struct {
 	Name  string // 1 to 16 octets
 	Shape Shape
@@ -28,29 +28,29 @@ type Tenant struct {
 // A Config configures a Replica. Both replicas of a pair have the same tenants, and the same LogHalf.
 type Config struct {
 	Network, Addr string // to listen on
-	// Backup is where the primary finds the backup; empty: this is the backup.
+	// Backup is the address of the backup; empty: this replica is the backup.
 	Backup  string
-	Path    string // of the durable file, which is made if it is not there
-	LogHalf uint64 // octets of half of the log, which stays as it was when the file was made: 16 MiB
-	Master  []byte // the key that all others are derived from: MasterLen octets
+	Path    string // of the durable file, which is made if it does not exist
+	LogHalf uint64 // octets of half of the log, which cannot change after the file was made: 16 MiB
+	Master  []byte // the key from which all others are derived: MasterLen octets
 	Tenants []Tenant
 	// Plain serves RDMA Reads without keys, too: each tenant gets the STag of its memory.
 	Plain bool
-	// Frozen says that there are no changes while there are such Reads. They need not exclude changes
-	// then, which makes them faster.
+	// Frozen says that there are no changes while there are such Reads. The Reads then need not exclude
+	// changes, which makes them faster.
 	Frozen bool
-	Depth  int          // operations that each client may have under way, 1 to 1,024: 64
-	Logger *slog.Logger // nil: nothing is logged. A Warn tells why the primary has no connection to the backup, once for each reason
+	Depth  int          // operations that each client may have outstanding, 1 to 1,024: 64
+	Logger *slog.Logger // nil: no log. A Warn says why the primary has no connection to the backup, once for each reason
 
-	hold func(stage) // for tests: called when changes have come so far
+	hold func(stage) // for tests: called when changes have reached a stage
 }
 
-// A stage is how far changes have come.
+// A stage is how far changes have progressed.
 type stage int
 
 const (
 	stageLogged  stage = iota // they are in the log of the primary
-	stageDurable              // and in that of the backup
+	stageDurable              // they are also in the log of the backup
 	stageShown                // the clients of the backup see them
 )
 
@@ -64,11 +64,11 @@ const (
 	defaultHalf  = 16 << 20
 	defaultDepth = 64
 	maxDepth     = 1024      // the default of Limits.MaxIRD and MaxORD, which RDMA Reads without keys need
-	scratch      = 256 << 20 // octets that package rma may use, for 64 KiB of each operation under way
-	clientWindow = 8         // requests for changes that a client may have under way
+	scratch      = 256 << 20 // octets that package rma may use, 64 KiB for each outstanding operation
+	clientWindow = 8         // requests for changes that a client may have outstanding
 )
 
-// depthOf is the Depth of a configuration, or an error if that cannot be.
+// depthOf returns the Depth of a configuration, or an error if it is invalid.
 func depthOf(depth int) (int, error) {
 	if depth < 0 || depth > maxDepth {
 		return 0, fmt.Errorf("kv: a Depth of %d: 1 to %d are possible", depth, maxDepth)
@@ -83,7 +83,7 @@ type Replica struct {
 	pd     *iwarp.PD
 	server *rma.Server
 	l      *iwarp.Listener
-	log    *logFile // of the primary's writer, or the backup's session
+	log    *logFile // used by the primary's writer, or the backup's session
 	tables map[uint64]*table
 	plain  map[uint64]loan
 	stop   context.CancelFunc
@@ -94,18 +94,18 @@ type Replica struct {
 
 	sessions sync.Mutex    // of the backup: one primary at a time
 	session  *replicated   // the newest one
-	turn     chan struct{} // has a token while one may write the log
+	turn     chan struct{} // holds a token while a session may write the log
 
 	mu      sync.Mutex
 	regions map[uint64]*rma.Region
 	version uint64 // of the latest change
 	writer  *writer
-	err     error // why it does not work any more
+	err     error // why the replica no longer works
 	closed  bool
 }
 
-// Open opens the durable file and listens. A primary serves clients when it has reached its backup, and
-// a backup when it has had a primary once: see [Replica.Served].
+// Open opens the durable file and listens. A primary serves clients once it has reached its backup, and a
+// backup once a primary has connected to it: see [Replica.Served].
 func Open(ctx context.Context, cfg *Config) (r *Replica, err error) {
 	r = &Replica{
 		cfg: *cfg, served: make(chan struct{}), failed: make(chan struct{}), turn: make(chan struct{}, 1), tables: make(map[uint64]*table),
@@ -155,11 +155,11 @@ func (r *Replica) recover(ctx context.Context) error {
 		}
 		return nil
 	}
-	end, exact, behind := log.mark.tail, true, log.half // a backup may have more behind its mark, also of another primary
+	end, exact, behind := log.mark.tail, true, log.half // a backup may have more octets after its mark, even of another primary
 	switch {
 	case end == openTail && !r.primary():
 		return fmt.Errorf("kv: %s is the log of a primary", r.cfg.Path)
-	case end == openTail: // the last batch may not have been written as a whole
+	case end == openTail: // the last batch may be incomplete
 		end, exact, behind = log.half, false, maxBatch
 	}
 	from := mark{generation: log.mark.generation}
@@ -171,15 +171,15 @@ func (r *Replica) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What a generation begins with was durable before it became the log. That is not where the last batch was torn, and the
-	// backup, which may have the generation before, must not get the rest alone.
+	// The beginning of a generation was durable before it became the log, so this is not a torn last batch. The backup, which
+	// may have the previous generation, must not get only the rest.
 	if at.generation > 1 && at.tail < max(begun, 1) {
 		return fmt.Errorf("kv: the log in %s is damaged: generation %d ends at octet %d, within what it has begun with", r.cfg.Path, at.generation, at.tail)
 	}
 	if !r.primary() {
 		return nil
 	}
-	if exact { // the backup has become the primary: that from before must not write to the new backup
+	if exact { // the backup has become the primary: the old primary must not write to the new backup
 		if err := log.rename(); err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (r *Replica) apply(c *change) error {
 	return t.apply(c)
 }
 
-// digest is that of the tenants, which both replicas have, and of the shapes of their memory.
+// digest returns a digest of the tenants, which both replicas must have, and of the shapes of their memory.
 func (r *Replica) digest() [sha256.Size]byte {
 	var b []byte
 	for _, id := range slices.Sorted(maps.Keys(r.tables)) {
@@ -212,7 +212,7 @@ func (r *Replica) digest() [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// listen begins to take connections.
+// listen begins to accept connections.
 func (r *Replica) listen(ctx context.Context) (err error) {
 	if r.rnic, err = iwarp.Open(&iwarp.Config{Logger: r.cfg.Logger}); err != nil {
 		return err
@@ -279,23 +279,23 @@ func (r *Replica) serving() bool {
 	}
 }
 
-// Served is closed when clients are served.
+// Served returns a channel that is closed when clients are served.
 func (r *Replica) Served() <-chan struct{} { return r.served }
 
-// Addr is where the replica listens.
+// Addr returns the address that the replica listens at.
 func (r *Replica) Addr() net.Addr { return r.l.Addr() }
 
-// Failed is closed when the replica does not work any more: see Err.
+// Failed returns a channel that is closed when the replica no longer works: see Err.
 func (r *Replica) Failed() <-chan struct{} { return r.failed }
 
-// Err is why the replica does not work any more; nil: it does.
+// Err returns why the replica no longer works, nil if it works.
 func (r *Replica) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// fail ends the work of a replica whose durable file or memory cannot be right any more. What Close has cut short is no failure.
+// fail stops a replica whose durable file or memory may be wrong. Work that Close has interrupted is not a failure.
 func (r *Replica) fail(err error) {
 	r.mu.Lock()
 	first := r.err == nil && (!r.closed || !errors.Is(err, context.Canceled))
@@ -311,8 +311,8 @@ func (r *Replica) fail(err error) {
 	}
 }
 
-// Rekey gives the memory of a tenant its next key. The Gets that are under way with the key before
-// succeed for the grace, 0: no longer; clients then ask for the new one.
+// Rekey gives the memory of a tenant its next key. Gets with the previous key still succeed during grace,
+// which may be 0; after that, clients request the new key.
 func (r *Replica) Rekey(ctx context.Context, tenant string, grace time.Duration) (regionkey.Epoch, error) {
 	id, err := RegionOf(tenant)
 	if err != nil {
@@ -327,11 +327,11 @@ func (r *Replica) Rekey(ctx context.Context, tenant string, grace time.Duration)
 	return region.Rekey(ctx, nil, grace)
 }
 
-// AuditLog is that of the server of package rma.
+// AuditLog returns the audit log of the rma server.
 func (r *Replica) AuditLog() []rma.AuditEvent { return r.server.AuditLog() }
 
-// AppendValue copies a value to the end of dst, for a server that answers requests by itself. It is
-// for comparisons: at a primary with changes under way it may return a value that the backup does not have.
+// AppendValue appends a value to dst, for a server that answers requests itself. It is for comparisons:
+// at a primary that is making changes it may return a value that the backup does not have.
 func (r *Replica) AppendValue(dst []byte, tenant uint64, key []byte) (value []byte, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -342,7 +342,7 @@ func (r *Replica) AppendValue(dst []byte, tenant uint64, key []byte) (value []by
 	return t.get(dst, key)
 }
 
-// Close aborts all connections and closes the durable file. What was acknowledged is durable.
+// Close aborts all connections and closes the durable file. Acknowledged changes are durable.
 func (r *Replica) Close() error {
 	r.mu.Lock()
 	r.closed = true

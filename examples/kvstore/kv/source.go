@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/rma"
 )
 
-// A source is a replica as a Client reads from it.
+// A source is a replica from which a Client reads.
 type source struct {
 	c     *Client
 	addr  string
@@ -19,7 +19,7 @@ type source struct {
 
 	mu      sync.Mutex
 	conn    *reading // nil: there is none
-	err     error    // why
+	err     error    // why there is no connection
 	dialing bool
 	slow    time.Time     // of the last timeout
 	tried   chan struct{} // closed when the first attempt to connect has ended
@@ -38,9 +38,9 @@ const (
 	firstRetry  = 10 * time.Millisecond
 	lastRetry   = time.Second
 	maxDispatch = 10 * time.Second
-	// suspectFor is for how long after a timeout a replica comes second.
+	// suspectFor is how long after a timeout a replica is asked second.
 	suspectFor = 100 * time.Millisecond
-	// maxRestarts is how often a Get begins again at one replica, because the value changes meanwhile.
+	// maxRestarts is how often a Get starts again at one replica because the value changes meanwhile.
 	maxRestarts = 16
 )
 
@@ -89,7 +89,7 @@ func (s *source) get(ctx context.Context, key []byte) ([]byte, error) {
 	return nil, errStale
 }
 
-// getLater is get after the first attempt to connect, if that has not ended yet.
+// getLater is like get, but waits for the first attempt to connect.
 func (s *source) getLater(ctx context.Context, key []byte) ([]byte, error) {
 	select {
 	case <-s.tried:
@@ -99,7 +99,7 @@ func (s *source) getLater(ctx context.Context, key []byte) ([]byte, error) {
 	}
 }
 
-// use returns the connection. If there is none it is being made.
+// use returns the connection. If there is none, one is being made.
 func (s *source) use() (*reading, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *source) use() (*reading, error) {
 	return s.conn, nil
 }
 
-// failed notes how a read has ended.
+// failed records how a read has ended.
 func (s *source) failed(conn *reading, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *source) failed(conn *reading, err error) {
 	}
 }
 
-// suspect reports whether the replica has not answered a short time ago.
+// suspect reports whether the replica has recently failed to answer.
 func (s *source) suspect() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *source) connect() {
 		s.mu.Unlock()
 		select {
 		case s.c.attempts <- struct{}{}:
-		default: // Dial has one to look at, or has returned
+		default: // Dial already has a token, or has returned
 		}
 		if err == nil {
 			return
@@ -189,7 +189,7 @@ func (s *source) dial() (*reading, error) {
 	if err := conn.shape.parse(qp.PrivateData()); err != nil {
 		return nil, errors.Join(err, qp.Abort(), cfg.SendCQ.Close())
 	}
-	queue := min(c.cfg.OpTimeout, maxDispatch) // what waits on this side says nothing about the replica
+	queue := min(c.cfg.OpTimeout, maxDispatch) // waiting on this side says nothing about the replica
 	conn.client, err = rma.NewClient(ctx, qp, &rma.ClientConfig{
 		PD: c.pd, MaxOp: maxStored, MaxSlots: c.cfg.Depth, OpTimeout: c.cfg.OpTimeout, ScratchLimit: scratch, Dispatch: [2]time.Duration{queue, queue},
 	})

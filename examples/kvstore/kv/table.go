@@ -8,8 +8,8 @@ import (
 	"github.com/goiwarp/iwarp/rma"
 )
 
-// A table is what a replica has of one tenant: the memory that clients read, and what is in it by key.
-// Its replica's lock guards it; memory has a lock of its own, which clients' reads take.
+// A table holds the data of one tenant at a replica: the memory that clients read, and an index of it by key.
+// The replica's lock guards it; memory has its own lock, which clients' reads take.
 type table struct {
 	name   string
 	id     uint64
@@ -18,29 +18,29 @@ type table struct {
 	octets []byte
 	blocks *blocks
 	items  map[string]*item
-	owners []*item // by index of entry
+	owners []*item // by entry
 }
 
-// An item is a key. It has its entry for as long as it has a value or there is a change under way.
+// An item is a key. It keeps its entry while it has a value or a change is in progress.
 type item struct {
 	key     string
 	hash    uint64
 	entry   uint32
-	pending int // changes that are under way
+	pending int // changes in progress
 	live    bool
 	block   uint32
-	stored  uint32 // octets of the value as it is stored
+	stored  uint32 // octets of the stored value
 	version uint64
 }
 
 func (it *item) order() int { return orderOf(int(it.stored)) }
 
-// logged is how many octets the item has in a log that has nothing but what counts.
+// logged returns how many octets the item takes in a log that contains only changes that count.
 func (it *item) logged() uint64 {
 	return uint64(changeLen(len(it.key), int(it.stored)-valueHead-len(it.key)))
 }
 
-// Errors of changes for which there is no room.
+// Errors for changes for which there is no room.
 var (
 	ErrFull = errors.New("kv: the store is full")
 
@@ -80,7 +80,7 @@ func (t *table) reserve(key []byte, stored int) (*item, uint32, error) {
 	return it, block, nil
 }
 
-// enter finds the item of a key, or makes it.
+// enter returns the item of a key, which it makes if necessary.
 func (t *table) enter(key []byte) (*item, error) {
 	if it := t.items[string(key)]; it != nil {
 		return it, nil
@@ -104,8 +104,8 @@ func (t *table) add(key []byte, hash uint64, at uint32) *item {
 	return it
 }
 
-// forget gives the entry of an item back that has no value, unless a change of it is under way. The
-// entry in memory must be free already.
+// forget frees the entry of an item that has no value, unless a change of it is in progress. The entry in
+// memory must be free already.
 func (t *table) forget(it *item) {
 	if !it.live && it.pending == 0 {
 		delete(t.items, it.key)
@@ -113,7 +113,7 @@ func (t *table) forget(it *item) {
 	}
 }
 
-// begin tells that a change of the item is under way.
+// begin records that a change of the item is in progress.
 func (t *table) begin(it *item) {
 	it.pending++
 	if it.pending == 1 {
@@ -121,21 +121,21 @@ func (t *table) begin(it *item) {
 	}
 }
 
-// undo tells that a change will not be. Its block was given back.
+// undo records that a change will not be made. Its block must be free already.
 func (t *table) undo(it *item) {
 	it.pending--
 	t.memory.Update(func(b []byte) { t.show(b, it) })
 	t.forget(it)
 }
 
-// finish makes a change that begin was told of.
+// finish makes a change that begin has recorded.
 func (t *table) finish(it *item, c *change) {
 	it.pending--
 	t.change(it, c)
 }
 
-// apply makes a change that another replica has decided on, or that is in the log. Where clients would not find its entry
-// the index had other buckets when the change was made.
+// apply makes a change that another replica has decided on, or that is in the log. If clients would not find its entry,
+// the index had a different number of buckets when the change was made.
 func (t *table) apply(c *change) error {
 	if c.entry >= uint32(len(t.owners)) {
 		return t.damaged(c, "the index has no such entry")
@@ -149,7 +149,7 @@ func (t *table) apply(c *change) error {
 	case it != nil && it.entry != c.entry:
 		return t.damaged(c, "the key has another entry")
 	case it != nil && it.version >= c.version:
-		return nil // it is known
+		return nil // the change is known already
 	case !c.deletes && !t.blocks.take(c.block, orderOf(storedLen(len(c.key), len(c.value)))):
 		return t.damaged(c, "its block is not free")
 	}
@@ -164,7 +164,7 @@ func (t *table) damaged(c *change, why string) error {
 	return fmt.Errorf("kv: tenant %q: a change in the log is not possible, %v: %s: is the configuration, such as -buckets, another one?", t.name, c, why)
 }
 
-// change makes a change whose block was given out, and gives back the one before it.
+// change makes a change whose block is allocated, and frees the previous block.
 func (t *table) change(it *item, c *change) {
 	live, block, order := it.live, it.block, 0
 	if live {
@@ -189,8 +189,8 @@ func (t *table) change(it *item, c *change) {
 	t.forget(it)
 }
 
-// show puts the entry of an item into the index. If it is not in the first bucket for the key, those
-// before it tell that there are more: they do so for ever.
+// show writes the entry of an item to the index. If it is not in the first bucket for the key, the buckets
+// before it get the overflow mark, which is never removed.
 func (t *table) show(b []byte, it *item) {
 	e := entry{tag: tagOf(it.hash)}
 	switch {
@@ -208,7 +208,7 @@ func (t *table) show(b []byte, it *item) {
 	}
 }
 
-// get copies the value of a key to the end of dst.
+// get appends the value of a key to dst.
 func (t *table) get(dst, key []byte) (value []byte, ok bool) {
 	it := t.items[string(key)]
 	if it == nil || !it.live {
@@ -217,6 +217,6 @@ func (t *table) get(dst, key []byte) (value []byte, ok bool) {
 	head := valueHead + len(key)
 	at, n := len(dst), int(it.stored)-head
 	dst = slices.Grow(dst, n)[:at+n]
-	_, _ = t.memory.ReadAt(dst[at:], int64(t.shape.blockAt(it.block))+int64(head)) // it is within the memory
+	_, _ = t.memory.ReadAt(dst[at:], int64(t.shape.blockAt(it.block))+int64(head)) // the block is within the memory
 	return dst, true
 }

@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// Errors of changes, of clients too.
+// Errors of changes, also for clients.
 var (
 	// ErrUnavailable is the error of a Put or Delete that has no effect, because a replica cannot be
 	// reached, and of a Get that no replica can answer now.
 	ErrUnavailable = errors.New("kv: not available")
-	// ErrUncertain is the error of a Put or Delete that may have an effect, or have it later.
+	// ErrUncertain is the error of a Put or Delete that may have taken effect, or may do so later.
 	ErrUncertain = errors.New("kv: it is not known whether the change was made, or will be")
 )
 
-// A work is a change that was asked for.
+// A work is a requested change.
 type work struct {
 	change
 	t    *table
 	it   *item
-	done func(error) // called once, and then nil
+	done func(error) // called once, then set to nil
 }
 
 func (w *work) end(err error) {
@@ -37,19 +37,19 @@ func (w *work) end(err error) {
 func (w *work) logged() uint64 { return uint64(changeLen(len(w.key), len(w.value))) }
 
 // A writer makes all changes of a primary, one batch after the other: in its log, in the backup's log, in
-// the backup's memory, and in its own. Its goroutine alone uses the log and the link.
+// the backup's memory, and in its own memory. Only its goroutine uses the log and the link.
 type writer struct {
 	r      *Replica
 	log    *logFile
 	link   *link // nil: there is none
 	buf    []byte
-	wake   chan struct{} // has a token if there may be work
+	wake   chan struct{} // holds a token if there may be work
 	behind []*work       // changes in the log that the backup may not have, in order
 
 	// The Replica's lock guards these.
 	queue  []*work
-	used   uint64 // octets that the log needs at least: for what counts, and what is under way
-	linked bool   // the backup has all that is in the log
+	used   uint64 // the minimum length of the log: for the changes that count, and those in progress
+	linked bool   // the backup has everything that is in the log
 }
 
 const (
@@ -68,8 +68,8 @@ func newWriter(r *Replica) *writer {
 	return w
 }
 
-// submit begins a change. done is called when it was made, or has failed; if submit fails nothing has
-// changed.
+// submit begins a change. done is called when the change was made or has failed. If submit fails, nothing
+// has changed, and done is not called.
 func (w *writer) submit(t *table, c change, done func(error)) error {
 	r := w.r
 	r.mu.Lock()
@@ -81,7 +81,7 @@ func (w *writer) submit(t *table, c change, done func(error)) error {
 	case !w.linked:
 		return fmt.Errorf("%w: the primary has no connection to the backup", ErrUnavailable)
 	case c.deletes && t.items[string(c.key)] == nil:
-		done(nil) // both replicas have no such key
+		done(nil) // neither replica has the key
 		return nil
 	}
 	limit := w.log.half - latestLen
@@ -101,7 +101,7 @@ func (w *writer) submit(t *table, c change, done func(error)) error {
 	w.queue = append(w.queue, k)
 	select {
 	case w.wake <- struct{}{}:
-	default: // there is a token
+	default: // there is a token already
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (w *writer) run(ctx context.Context) {
 		w.refuse(ErrUnavailable)
 	}()
 	wait := firstRelink
-	told := "" // why there is no connection to the backup, which is told once
+	told := "" // the last logged reason why there is no connection to the backup
 	for ctx.Err() == nil {
 		err := w.relink(ctx)
 		if wait = min(2*wait, lastRelink); err == nil {
@@ -147,7 +147,7 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// unlink ends the connection to the backup. Of what is in the log the backup may have any part.
+// unlink ends the connection to the backup. The backup may have any part of the log.
 func (w *writer) unlink() {
 	w.r.mu.Lock()
 	w.linked = false
@@ -162,8 +162,8 @@ func (w *writer) unlink() {
 	w.refuse(fmt.Errorf("%w: the primary has lost its connection to the backup", ErrUnavailable))
 }
 
-// refuse gives up the changes that are not in the log. The last one goes first, so that each of them
-// finds the item as it was.
+// refuse gives up the changes that are not in the log, the last one first, so that each restores the item
+// as it was.
 func (w *writer) refuse(err error) {
 	w.r.mu.Lock()
 	queue := w.queue
@@ -204,7 +204,7 @@ func (w *writer) relink(ctx context.Context) (err error) {
 	return nil
 }
 
-// send brings the backup what it does not have of the log, and waits until it shows it to clients.
+// send sends the backup the missing part of the log, and waits until the backup shows it to clients.
 func (w *writer) send(ctx context.Context, from mark) error {
 	for {
 		n := min(w.log.mark.tail-from.tail, maxBatch)
@@ -246,7 +246,7 @@ func (w *writer) next(ctx context.Context) error {
 		w.buf = k.append(w.buf, w.log.mark.generation)
 	}
 	from := w.log.mark
-	w.behind = batch // in the log from here on: the disk may have what it says it has not
+	w.behind = batch // in the log from here on: after a failed write the disk may still have it
 	if err := w.log.append(ctx, w.buf); err != nil {
 		w.r.fail(fmt.Errorf("kv: the log of the primary: %w", err))
 		return err
@@ -276,14 +276,14 @@ func (w *writer) take() (batch []*work, octets uint64) {
 	return batch, octets
 }
 
-// takeBack puts a batch that is not in the log in front of the queue again.
+// takeBack returns a batch that is not in the log to the front of the queue.
 func (w *writer) takeBack(batch []*work) {
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
 	w.queue = append(batch, w.queue...)
 }
 
-// applied makes the changes in memory, which the backup has made, and acknowledges them.
+// applied makes in memory the changes that the backup has made, and acknowledges them.
 func (w *writer) applied() {
 	w.r.mu.Lock()
 	for _, k := range w.behind {
@@ -302,8 +302,8 @@ func (w *writer) applied() {
 	w.behind = nil
 }
 
-// compact begins the next generation of the log, with the changes that count, and brings it to the
-// backup, which has all changes of this one.
+// compact begins the next generation of the log, with the changes that count, and sends it to the
+// backup, which has all changes of the current one.
 func (w *writer) compact(ctx context.Context) error {
 	next := mark{generation: w.log.mark.generation + 1}
 	if next.generation > maxGeneration {
@@ -328,8 +328,8 @@ func (w *writer) compact(ctx context.Context) error {
 	return w.send(ctx, from)
 }
 
-// counting are the changes that count: the latest version with the length of all of them, and all values there are in the
-// order of their versions.
+// counting returns the changes that count: first the latest version with the length of them all, and then all existing values
+// in the order of their versions.
 func (w *writer) counting() []change {
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()

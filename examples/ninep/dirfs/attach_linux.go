@@ -7,10 +7,10 @@ import (
 
 type attacher struct{ root string }
 
-// Attacher returns the directory root for p9.NewServer. An attach clears the umask of the process: the client has applied its own.
+// Attacher returns the directory root for p9.NewServer. An attach clears the umask of the process, because the client has applied its own.
 func Attacher(root string) p9.Attacher { return attacher{root} }
 
-// Attach opens the directory anew.
+// Attach opens the directory again.
 func (a attacher) Attach() (p9.File, error) {
 	unix.Umask(0)
 	fd, err := open(a.root, unix.O_PATH|unix.O_DIRECTORY)

@@ -10,5 +10,5 @@ import (
 // Attacher returns the directory root for p9.NewServer.
 func Attacher(root string) p9.Attacher { return localfs.Attacher(root) }
 
-// Check tells why no file could be opened.
+// Check returns why no file could be opened.
 func Check() error { return nil }

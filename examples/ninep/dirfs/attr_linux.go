@@ -22,7 +22,7 @@ func (f *file) qid(st *unix.Stat_t) p9.QID {
 	return p9.QID{Type: p9.FileMode(st.Mode).QIDType(), Path: path}
 }
 
-// GetAttr returns all attributes of the inode that Linux's stat has.
+// GetAttr returns all attributes of the inode that Linux's stat returns.
 func (f *file) GetAttr(p9.AttrMask) (p9.QID, p9.AttrMask, p9.Attr, error) {
 	st, err := f.stat()
 	if err != nil {
@@ -100,7 +100,7 @@ func utimes(fd int, valid p9.SetAttrMask, attr p9.SetAttr) error {
 	return unix.UtimesNanoAt(unix.AT_FDCWD, self(fd), []unix.Timespec{atime, mtime}, 0)
 }
 
-// timespec is a time for utimensat: one that is given, now, or none.
+// timespec returns a time for utimensat: a given time, now, or none.
 func timespec(valid, given bool, sec, nsec uint64) (unix.Timespec, error) {
 	switch {
 	case !valid:
@@ -139,5 +139,5 @@ func (f *file) RemoveXattr(name string) error {
 // GetXattr is refused: see the limits of the server in the package's documentation.
 func (*file) GetXattr(string) ([]byte, error) { return nil, linux.EOPNOTSUPP }
 
-// ListXattrs is refused, as GetXattr is.
+// ListXattrs is refused like GetXattr.
 func (*file) ListXattrs() ([]string, error) { return nil, linux.EOPNOTSUPP }

@@ -18,9 +18,9 @@ import (
 type file struct {
 	p9.DefaultWalkGetAttr
 
-	// device is that of the root: numbers of inodes are mixed with other devices' own.
+	// device is the device of the root: inode numbers of other devices are mixed with the number of their device.
 	device uint64
-	// desc is made with O_PATH. An os.File is not closed below a call that uses it.
+	// desc is opened with O_PATH. An os.File is not closed during a call that uses it.
 	desc   *os.File
 	opened atomic.Pointer[opening] // nil: the client has not opened it
 
@@ -28,7 +28,7 @@ type file struct {
 	reading sync.Mutex
 
 	locking sync.Mutex
-	locks   *os.File // the descriptor that has the locks; nil: there were none
+	locks   *os.File // the descriptor that holds the locks; nil: no lock was taken
 }
 
 var _ p9.File = (*file)(nil)
@@ -39,11 +39,11 @@ type opening struct {
 	writable bool
 }
 
-// newFile makes a file of a descriptor of O_PATH.
+// newFile makes a file from a descriptor that was opened with O_PATH.
 func newFile(fd int) *file { return &file{desc: os.NewFile(uintptr(fd), "9p")} }
 
-// errno gives p9 the number of an error of the system, which with may have done already. p9 would take other forms for EACCES or EEXIST
-// when they are not.
+// errno converts an error of the system to the error number that p9 expects, unless with has done so already. p9 would take other forms
+// for EACCES or EEXIST even if they are not.
 func errno(err error) error {
 	var (
 		given linux.Errno
@@ -60,7 +60,7 @@ func errno(err error) error {
 	return linux.EBADF
 }
 
-// with calls do with the descriptor of O_PATH, which stays open meanwhile.
+// with calls do with the O_PATH descriptor, which stays open meanwhile.
 func (f *file) with(do func(fd int) error) error { return control(f.desc, do) }
 
 // withOpened calls do with the descriptor that the client has opened.
@@ -72,7 +72,7 @@ func (f *file) withOpened(do func(fd int) error) error {
 	return control(o.desc, do)
 }
 
-// control calls do again where a signal has interrupted it, and so do is for no sync.
+// control calls do again if a signal has interrupted it, so do must not be a sync.
 func control(desc *os.File, do func(fd int) error) error {
 	c, err := desc.SyscallConn()
 	if err != nil {
@@ -87,17 +87,17 @@ func control(desc *os.File, do func(fd int) error) error {
 	return errno(failed)
 }
 
-// again repeats a call until no signal comes in between, as package os does. The runtime of Go sends signals to its own threads, and the
-// calls for a file of FUSE or of another server return then. That is nothing that a client has asked for.
+// again repeats a call until no signal interrupts it, as package os does. The Go runtime sends signals to its own threads, which interrupt
+// calls for a file of FUSE or of another server. The client must not get such errors.
 func again(call func() error) error {
 	for {
-		if err := call(); err != unix.EINTR { //nolint:errorlint // it is what the system returns
+		if err := call(); err != unix.EINTR { //nolint:errorlint // the system returns this value
 			return err
 		}
 	}
 }
 
-// open is open(2).
+// open calls open(2).
 func open(path string, flags int) (fd int, err error) {
 	err = again(func() (err error) {
 		fd, err = unix.Open(path, flags|unix.O_CLOEXEC, 0)
@@ -106,13 +106,13 @@ func open(path string, flags int) (fd int, err error) {
 	return fd, err
 }
 
-// descriptors is the directory with those of the process.
+// descriptors is the directory of the descriptors of the process.
 const descriptors = "/proc/self/fd"
 
-// self is a path that leads to the file itself, wherever its name is, for calls that take no descriptor of O_PATH.
+// self returns a path that leads to the file itself, wherever its name is, for calls that do not take an O_PATH descriptor.
 func self(fd int) string { return descriptors + "/" + strconv.Itoa(fd) }
 
-// Check tells why no file could be opened: there is no /proc. A client would be told that the files are not there.
+// Check returns why no file could be opened: there is no /proc. A client would be told that the files do not exist.
 func Check() error { return check(descriptors) }
 
 func check(dir string) error {
@@ -122,7 +122,7 @@ func check(dir string) error {
 	return nil
 }
 
-// checkName refuses what is not the name of one directory entry.
+// checkName refuses names that are not the name of one directory entry.
 func checkName(names ...string) error {
 	for _, name := range names {
 		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
@@ -142,7 +142,7 @@ func (f *file) Close() error {
 	return errno(err)
 }
 
-// Walk opens the entries one after the other. Without a name it is a copy of f that is not open.
+// Walk opens the entries one after the other. Without names it returns a copy of f that is not open.
 func (f *file) Walk(names []string) ([]p9.QID, p9.File, error) {
 	if err := checkName(names...); err != nil {
 		return nil, nil, err
@@ -181,7 +181,7 @@ func (f *file) child(name string) (*file, error) {
 	})
 }
 
-// derive makes a file of the descriptor that open makes of that of f.
+// derive makes a file from the descriptor that open derives from that of f.
 func (f *file) derive(open func(own int) (fd int, err error)) (*file, error) {
 	var fd int
 	err := f.with(func(own int) (err error) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock never waits: a client that wants to wait asks again.
+// Lock never waits: a client that wants to wait repeats the request.
 func (f *file) Lock(_ int, kind p9.LockType, _ p9.LockFlags, start, length uint64, _ string) (p9.LockStatus, error) {
 	if start > math.MaxInt64 || length > math.MaxInt64 || f.opened.Load() == nil {
 		return p9.LockStatusError, linux.EINVAL
@@ -46,8 +46,9 @@ func (f *file) setLock(lock *unix.Flock_t) error {
 	return control(f.locks, func(fd int) error { return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, lock) })
 }
 
-// locker opens the descriptor that has all the locks: those of one exclude those of another, and end with it. Linux's client
-// sends flock, which needs no right to write, as a lock of fcntl, which does. So it is one that may write, if there can be one.
+// locker opens the descriptor that holds all the locks: locks of different descriptors exclude each other, and end with their
+// descriptor. Linux's client sends flock, which needs no write access, as an fcntl lock, which does. So locker opens the descriptor
+// for writing, if possible.
 func (f *file) locker() error {
 	if f.locks != nil {
 		return nil

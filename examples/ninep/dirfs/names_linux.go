@@ -31,7 +31,7 @@ func (f *file) makes(name string, gid p9.GID, mk func(dir int) error) (p9.QID, e
 	return c.qid(st), nil
 }
 
-// setGroup gives a new file to the client's group. A process without the right to do so keeps its own.
+// setGroup gives a new file to the client's group. If the process may not do so, the file keeps the process's group.
 func (f *file) setGroup(gid p9.GID) error {
 	if !gid.Ok() {
 		return nil
@@ -67,7 +67,7 @@ func (f *file) Readlink() (string, error) {
 	return string(b[:n]), nil
 }
 
-// Mknod makes named pipes, sockets and regular files; a device node would be one of the server's machine.
+// Mknod makes named pipes, sockets and regular files; a device node would refer to a device of the server's machine.
 func (f *file) Mknod(name string, mode p9.FileMode, _, _ uint32, _ p9.UID, gid p9.GID) (p9.QID, error) {
 	if !mode.IsNamedPipe() && !mode.IsSocket() && !mode.IsRegular() {
 		return p9.QID{}, linux.EPERM
@@ -75,7 +75,7 @@ func (f *file) Mknod(name string, mode p9.FileMode, _, _ uint32, _ p9.UID, gid p
 	return f.makes(name, gid, func(dir int) error { return unix.Mknodat(dir, name, uint32(mode), 0) })
 }
 
-// Link makes a further name of target, which is not followed if it is a symbolic link.
+// Link makes a further name for target, which is not followed if it is a symbolic link.
 func (f *file) Link(target p9.File, name string) error {
 	t, ok := target.(*file)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/fsync"
 )
 
-// Flags of Tlopen and Tlcreate, which are those of open(2) on most machines, but not of all.
+// Flags of Tlopen and Tlcreate, which equal those of open(2) on most machines, but not on all.
 const (
 	flagExcl   = 0o200
 	flagTrunc  = 0o1000
@@ -20,7 +20,7 @@ const (
 	flagSyncOn = 0o4000000
 )
 
-// openFlags are the flags for open(2). Append is left out: Linux's client writes at the end by itself.
+// openFlags returns the flags for open(2), without append: Linux's client writes at the end by itself.
 func openFlags(flags p9.OpenFlags) int {
 	own := flags.OSFlags() | unix.O_CLOEXEC
 	if flags&flagTrunc != 0 {
@@ -62,12 +62,12 @@ func (f *file) reopen(flags int) error {
 	return nil
 }
 
-// use takes a descriptor that was opened.
+// use makes fd the descriptor that the client has opened.
 func (f *file) use(fd, flags int) {
 	f.opened.Store(&opening{desc: os.NewFile(uintptr(fd), "9p"), writable: flags&unix.O_ACCMODE != unix.O_RDONLY})
 }
 
-// Create makes a regular file and opens it. Another one may have made it since the client looked: it is opened unless the client wants a new one.
+// Create makes a regular file and opens it. If another client has made the file meanwhile, it is opened unless the client requires a new one.
 func (f *file) Create(name string, flags p9.OpenFlags, mode p9.FileMode, _ p9.UID, gid p9.GID) (p9.File, p9.QID, uint32, error) {
 	if err := checkName(name); err != nil {
 		return nil, p9.QID{}, 0, err
@@ -111,7 +111,7 @@ func (f *file) create(name string, flags int, mode p9.FileMode, gid p9.GID) (*fi
 	return c, nil
 }
 
-// existing opens a regular file that is there already; to the server what is created is one.
+// existing opens a regular file that exists already; the server takes every created file for a regular one.
 func (f *file) existing(name string, flags p9.OpenFlags) (*file, error) {
 	c, err := f.child(name)
 	if err != nil {
@@ -157,7 +157,7 @@ func (f *file) WriteAt(p []byte, offset int64) (int, error) {
 	return max(n, 0), err
 }
 
-// FSync writes what the system holds of the file to the device. The first failure is the outcome: see package fsync.
+// FSync writes what the system holds of the file to the device. It does not repeat a call that has failed: see package fsync.
 func (f *file) FSync() error {
 	o := f.opened.Load()
 	if o == nil {

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// entryHeader is what an entry of Rreaddir has besides the name.
+	// entryHeader is the length of an entry of Rreaddir without the name.
 	entryHeader = 13 + 8 + 1 + 2
 	// maxRead bounds the buffer of one call.
 	maxRead = 64 << 10
 )
 
-// Readdir returns the entries behind offset that fit into count octets. Offsets are those of the system's directory, which
-// stay right when entries come and go. The entries "." and ".." are left out.
+// Readdir returns the entries after offset that fit into count octets. Offsets are those of the system's directory, which
+// stay valid when entries come and go. The entries "." and ".." are omitted.
 func (f *file) Readdir(offset uint64, count uint32) (entries p9.Dirents, err error) {
 	f.reading.Lock()
 	defer f.reading.Unlock()
 	err = f.withOpened(func(fd int) error {
-		entries = nil // perhaps those of a call that was interrupted
+		entries = nil // drop entries of an interrupted call
 		if _, err := unix.Seek(fd, int64(offset), io.SeekStart); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (f *file) Readdir(offset uint64, count uint32) (entries p9.Dirents, err err
 			var full bool
 			entries, full = appendEntries(entries, b[:n], &room)
 			if full && len(entries) == 0 {
-				return unix.EINVAL // no entries would be the end
+				return unix.EINVAL // an answer without entries would mean the end
 			}
 			if full {
 				return nil
@@ -45,7 +45,7 @@ func (f *file) Readdir(offset uint64, count uint32) (entries p9.Dirents, err err
 	return entries, err
 }
 
-// appendEntries decodes structures linux_dirent64 until no room is left.
+// appendEntries decodes linux_dirent64 structures until no room is left.
 func appendEntries(entries p9.Dirents, b []byte, room *int) (p9.Dirents, bool) {
 	for len(b) > 0 {
 		size := int(binary.NativeEndian.Uint16(b[16:]))

@@ -1,15 +1,15 @@
 package rdma9p
 
-// An assembler finds the messages in the octets that a handler writes, however they are cut.
+// An assembler finds the messages in the octets that a handler writes, however the writes are split.
 type assembler struct {
 	head [headerSize]byte
 	n    int64  // octets of the message so far
-	size int64  // of the message, when the header is there
+	size int64  // of the message, once the header is complete
 	body []byte // where the message goes; nil: nowhere
 }
 
-// add takes octets until the header, or the message, is complete, and tells how many it has taken. When the header is
-// complete the caller calls begin.
+// add takes octets until the header, or the message, is complete, and returns how many it has taken. When the header is
+// complete, the caller must call begin.
 func (a *assembler) add(p []byte) int {
 	var k int
 	if a.n < headerSize {
@@ -26,7 +26,7 @@ func (a *assembler) add(p []byte) int {
 
 func (a *assembler) hasHeader() bool { return a.n == headerSize }
 
-// begin gives the message its size and its place.
+// begin sets the size of the message and where it goes.
 func (a *assembler) begin(size uint32, body []byte) {
 	a.size, a.body = int64(size), body
 	copy(a.body, a.head[:])

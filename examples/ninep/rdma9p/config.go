@@ -16,26 +16,26 @@ type Config struct {
 	// MaxMsize is the largest msize, and so the largest message in either direction: 256 KiB by default. It is at
 	// least 4096 and at most 1 MiB, the most that Linux uses over RDMA.
 	MaxMsize int
-	// Depth is how many requests of a connection may be with the handler, and how many receives the connection has: 64
-	// by default, and at most 65,528, or fewer where an int has 32 bits and MaxMsize is large. A peer that sends more has to wait for answers. Each of the receives, and of as many buffers for answers, has msize
-	// octets; memory that was never used costs nothing.
+	// Depth is how many requests of a connection the handler may have at a time, and how many receives the connection has: 64
+	// by default, and at most 65,528, or fewer if an int has 32 bits and MaxMsize is large. A peer that sends more has to wait
+	// for answers. Each receive, and each of as many answer buffers, has msize octets; memory that was never used costs nothing.
 	Depth int
-	// SRQ, if it is not 0, is the number of receives, of MaxMsize octets each, that all connections share, instead of receives of
-	// their own. It is for peers that trust each other: Depth is how many of them one may occupy.
+	// SRQ, if it is not 0, is the number of receives, of MaxMsize octets each, that all connections share instead of having
+	// their own. It is for peers that trust each other: Depth is how many of these receives one connection may occupy.
 	SRQ int
-	// ReadOnly refuses all requests that may change something with EROFS. The handler does not see them.
+	// ReadOnly refuses, with EROFS, all requests that may change something. The handler does not see them.
 	ReadOnly bool
-	// MaxFids is how many fids a connection may have in use: 65,536 by default. More end it.
+	// MaxFids is how many fids a connection may have in use: 65,536 by default. A connection that uses more ends.
 	MaxFids int
 	// VersionTimeout is how long a connection may exist without a session: 30 s by default. There is no other limit: Linux
-	// never connects again, so a mount that is idle must not lose its connection.
+	// never connects again, so an idle mount must not lose its connection.
 	VersionTimeout time.Duration
-	// DrainTimeout is how long the requests that the handler has when Serve ends may take: 30 s by default. Then the connection
-	// is aborted.
+	// DrainTimeout is how long the requests that the handler still has when Serve ends may take: 30 s by default. After that
+	// the connection is aborted.
 	DrainTimeout time.Duration
-	// QP is what the QPs are made of. Serve sets its CQs, its SRQ, the depths of its queues, IRD, ORD and PrivateData.
+	// QP is the configuration of the QPs. Serve sets its CQs, its SRQ, the depths of its queues, IRD, ORD and PrivateData.
 	QP iwarp.QPConfig
-	// Logger gets the ends of connections, of which those that are graceful have level Info, and what a handler does wrong; nil: nothing is
+	// Logger logs the ends of connections, with level Info if they are graceful, and errors of a handler; nil: nothing is
 	// logged.
 	Logger *slog.Logger
 }
@@ -47,7 +47,7 @@ const (
 	defaultFids    = 65536
 	defaultTimeout = 30 * time.Second
 
-	// spareSends is how many more sends than receives there may be: answers of the adapter need no buffer.
+	// spareSends is how many more sends than receives there may be: the adapter's own answers need no buffer.
 	spareSends = 8
 	// maxSends is the default of Limits.MaxQueueDepth.
 	maxSends = 65536
@@ -55,7 +55,7 @@ const (
 
 var errNoPD = errors.New("9p: Config.QP has no PD")
 
-// withDefaults checks a configuration and fills it in.
+// withDefaults checks a configuration and fills in the defaults.
 func (c *Config) withDefaults() (*Config, error) {
 	if c == nil || c.QP.PD == nil {
 		return nil, errNoPD
@@ -87,5 +87,5 @@ func (c *Config) withDefaults() (*Config, error) {
 	return &d, nil
 }
 
-// maxDepth is the most that Depth may be: there are as many sends, and some more, which all have MaxMsize octets.
+// maxDepth returns the maximum of Depth: there are as many sends, and some more, which all have MaxMsize octets.
 func (c *Config) maxDepth() int { return min(maxSends, math.MaxInt/c.MaxMsize) - spareSends }

@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// A conn is the stream that a handler sees of one connection: it reads the messages of the peer one behind the other, and
-// writes answers. It has no goroutine for that: the handler's own wait for messages and for room.
+// A conn is the stream of one connection that a handler sees: the handler reads the messages of the peer one after the other,
+// and writes answers. A conn has no goroutine for that: the handler's own goroutines wait for messages and for room.
 type conn struct {
 	cfg  *Config
 	qp   *iwarp.QP
@@ -21,34 +21,34 @@ type conn struct {
 	ctx  context.Context // ends when no more messages are to be read
 	stop context.CancelFunc
 
-	// Of the goroutine that reads.
+	// Fields of the goroutine that reads.
 	wcs     [16]iwarp.WC
-	pending []iwarp.WC // completions that were taken from the CQ, of wcs
-	msg     []byte     // what was not read of the message
-	id      uint64     // of its receive
+	pending []iwarp.WC // completions that were taken from the CQ, a part of wcs
+	msg     []byte     // the unread part of the message
+	id      uint64     // of the message's receive
 	held    bool       // that receive is not posted again yet
 	tag     uint16     // of the message
 	short   [inlineSize]byte
 
 	// writing is held by Write. It comes before mu and before the lock of sends.
 	writing sync.Mutex
-	broken  error // of the Write that has failed; nil: none has
+	broken  error // of the Write that failed; nil: none has
 	out     assembler
 	outPlan plan
 	outBuf  int
 	small   [inlineSize]byte
 	flushes [inlineSize]byte
 
-	changed chan struct{} // has a token when answers have left the table of requests
-	idle    chan struct{} // has a token when there may be no request left, and the connection is to end
+	changed chan struct{} // holds a token when requests have left the table
+	idle    chan struct{} // holds a token when there may be no request left, and the connection is to end
 
-	mu    sync.Mutex // it comes before the locks of the QP
+	mu    sync.Mutex // locked before the locks of the QP
 	sess  *session
-	first bool // the first receive has a Tversion, and is not posted again yet
+	first bool // the first receive contains a Tversion, and is not posted again yet
 	recvs receives
 	sends sends
 	err   error // why the connection was aborted
-	// The connection is to end: of the messages that have come, left may still be read, as long as it is not closed.
+	// The connection is to end: left of the messages that have arrived may still be read, until it is closed.
 	stopping, closed bool
 	left             int
 }
@@ -62,8 +62,8 @@ func newConn(ctx context.Context, cfg *Config, shared *sharedReceives) *conn {
 	}
 }
 
-// Read reads octets of the messages of the peer. It waits only at the beginning of a message. The end of the connection, or of Serve,
-// is io.EOF.
+// Read reads octets of the messages of the peer. It waits only at the beginning of a message. At the end of the connection, or of Serve,
+// it returns io.EOF.
 func (c *conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -83,7 +83,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next takes the next message, for the handler or not.
+// next takes the next message, which may be for the handler or for the adapter.
 func (c *conn) next() error {
 	msg, err := c.receive()
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *conn) take(msg []byte) (verdict, []byte, error) {
 	return v, out, err
 }
 
-// receive waits for a message. It does so without a context, since one that can end costs allocations.
+// receive waits for a message. It does so without a context, since a context that can end costs allocations.
 func (c *conn) receive() ([]byte, error) {
 	if len(c.pending) == 0 {
 		n, err := c.qp.RecvCQ().Wait(context.Background(), c.wcs[:])
@@ -136,7 +136,7 @@ func (c *conn) receive() ([]byte, error) {
 	wc := &c.pending[0]
 	c.id = wc.ID
 	if err := wc.Err(); err != nil {
-		return nil, c.over(err) // it stays, for recover
+		return nil, c.over(err) // the completion stays, for recover
 	}
 	c.pending, c.held = c.pending[1:], true
 	if wc.Op != iwarp.OpRecv {
@@ -172,8 +172,8 @@ func (c *conn) await(h header) error {
 	}
 }
 
-// wasRead posts the receive of a message again that the handler has read, before it can answer it. After the first Tversion it is not
-// known yet which receives are to be posted.
+// wasRead posts the receive of a message again when the handler has read the message, before it can answer. After the first Tversion it
+// is not known yet which receives are to be posted.
 func (c *conn) wasRead() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,8 +184,8 @@ func (c *conn) wasRead() error {
 	return c.postAgain()
 }
 
-// postAgain posts the receive of the message again. A QP whose peer has ended its half refuses it, while messages may still be in the
-// CQ. mu is held.
+// postAgain posts the receive of the message again. A QP whose peer has ended its half refuses this, but messages may still be in the
+// CQ. mu must be held.
 func (c *conn) postAgain() error {
 	c.held = false
 	if err := c.recvs.post(c.id); !errors.Is(err, net.ErrClosed) {
@@ -194,7 +194,7 @@ func (c *conn) postAgain() error {
 	return nil
 }
 
-// answer posts the receive of a message again that the handler does not see, and sends the answer if there is one now.
+// answer posts the receive of a message that the handler does not see again, and sends the answer if there is one now.
 func (c *conn) answer(out []byte) error {
 	c.mu.Lock()
 	err := c.postAgain()
@@ -214,7 +214,7 @@ func (c *conn) sendInline(msg []byte) error {
 	return c.sends.postInline(msg)
 }
 
-// Write takes octets of answers. When one is complete it is sent, as one message. After an error it takes none: that error comes again.
+// Write takes octets of answers. When an answer is complete, it is sent as one message. After an error, Write returns the same error again.
 func (c *conn) Write(p []byte) (n int, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -225,8 +225,8 @@ func (c *conn) Write(p []byte) (n int, err error) {
 	return n, c.broken
 }
 
-// advance does what is due when the header of an answer, or all of it, is there. An error ends the connection: the peer would wait for
-// the answer.
+// advance continues when the header of an answer, or the whole answer, is complete. An error ends the connection: the peer would wait
+// for the answer.
 func (c *conn) advance() (err error) {
 	if c.out.hasHeader() {
 		err = c.begin()
@@ -271,7 +271,7 @@ func (c *conn) begin() error {
 	return nil
 }
 
-// finish sends an answer that is complete, and what has waited for it.
+// finish sends a complete answer, and the answers that have waited for it.
 func (c *conn) finish() error {
 	var msg []byte
 	switch c.outPlan {
@@ -310,7 +310,7 @@ func wake(c chan struct{}) {
 	}
 }
 
-// send posts an answer, and before it the receives of a session that it begins.
+// send posts an answer. If the answer begins a session, it first posts the session's receives.
 func (c *conn) send(msg []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -327,7 +327,7 @@ func (c *conn) send(msg []byte) error {
 	return c.sends.post(c.outBuf, len(msg))
 }
 
-// prepareReceives posts the receives of a session that begins, or the first again if it does not. mu is held.
+// prepareReceives posts the receives of a session that begins, or the first receive again if none begins. mu must be held.
 func (c *conn) prepareReceives() error {
 	msize := int(c.sess.granted)
 	if msize != 0 && c.sends.bufs == nil {
@@ -346,7 +346,7 @@ func (c *conn) prepareReceives() error {
 	return c.recvs.post(firstID)
 }
 
-// began tells whether there has been a session.
+// began reports whether there has been a session.
 func (c *conn) began() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

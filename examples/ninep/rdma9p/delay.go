@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// endDelay is time enough for a goroutine that was started to run.
+// endDelay is enough time for a started goroutine to run.
 const endDelay = 100 * time.Millisecond
 
-// DelayEnd returns a Handler that does what h does, and sees the end of its stream a moment late. A panic of h becomes an
+// DelayEnd returns a Handler that works like h, but sees the end of its stream a moment late. A panic of h becomes an
 // error.
 //
-// The server of p9 v0.3.0 needs that: for each request it starts a goroutine that will read the next one, and the goroutine adds itself
+// The server of p9 v0.3.0 needs this: for each request it starts a goroutine that reads the next one, and the goroutine adds itself
 // to a sync.WaitGroup when it runs. If the stream ends before that, Handle may panic.
 func DelayEnd(h Handler) Handler { return &delayed{h} }
 

@@ -11,15 +11,15 @@ import (
 const (
 	headerSize = 7
 
-	// minMsize is the smallest msize that Linux accepts of a server.
+	// minMsize is the smallest msize that Linux accepts from a server.
 	minMsize = 4096
 	// firstSize is the size of the receive for the first message. A Tversion of Linux has 21 octets.
 	firstSize = 8192
-	// ioHeader is what Linux takes off msize for the header of a message with data. An answer to a Tread or
-	// Treaddir of msize - ioHeader octets is shorter than msize.
+	// ioHeader is what Linux subtracts from msize for the header of a message with data. An answer to a Tread
+	// or Treaddir of msize - ioHeader octets is shorter than msize.
 	ioHeader = 24
 
-	// inlineSize is up to which size an answer needs no buffer, as that to the first Tversion, for which there is none.
+	// inlineSize is the largest size of an answer that needs no buffer, such as the answer to the first Tversion, for which there is none.
 	inlineSize = 64
 
 	// noTag is the tag of a Tversion, and of a handler that could not parse a message.
@@ -29,7 +29,7 @@ const (
 // A msgType is the type of a message. The answer to a request has the number after its own.
 type msgType uint8
 
-// The types that the adapter looks at. Those of 9P2000.L that are missing here change something.
+// The types that the adapter examines. Types of 9P2000.L that are missing here change something.
 const (
 	rlerror      msgType = 7
 	tstatfs      msgType = 8
@@ -53,11 +53,11 @@ const (
 	twrite       msgType = 118
 	tclunk       msgType = 120
 	tremove      msgType = 122
-	tflushf      msgType = 124 // of p9: flushes a file
-	twalkgetattr msgType = 126 // of p9: a Twalk and a Tgetattr
+	tflushf      msgType = 124 // p9 only: flushes a file
+	twalkgetattr msgType = 126 // p9 only: a Twalk and a Tgetattr
 )
 
-// An errno is a number of Linux, in an Rlerror.
+// An errno is a Linux error number, in an Rlerror.
 type errno uint32
 
 const (
@@ -85,7 +85,7 @@ func parseHeader(b []byte) header {
 	return header{size: binary.LittleEndian.Uint32(b), typ: msgType(b[4]), tag: binary.LittleEndian.Uint16(b[5:])}
 }
 
-// checkMessage checks the header of a message that was received. A message and its size field always agree, because one
+// checkMessage checks the header of a received message. The length of a message must equal its size field, because one
 // message is one Send.
 func checkMessage(msg []byte) (header, error) {
 	if len(msg) < headerSize {
@@ -134,10 +134,10 @@ func parseVersion(msg []byte) (msize uint32, version string, ok bool) {
 // setVersionSize changes the msize of a Tversion or Rversion.
 func setVersionSize(msg []byte, msize uint32) { binary.LittleEndian.PutUint32(msg[headerSize:], msize) }
 
-// knownVersion tells whether the types of messages are those of this file.
+// knownVersion reports whether the version uses the message types of this file.
 func knownVersion(v string) bool { return v == "9P2000.L" || strings.HasPrefix(v, "9P2000.L.") }
 
-// number reads 4 octets of the body at off, and 0 if they are not there. A handler finds such a message too short.
+// number reads 4 octets of the body at off, or 0 if they are missing. A handler finds such a message too short.
 func number(msg []byte, off int) uint32 {
 	if len(msg) < headerSize+off+4 {
 		return 0
@@ -145,7 +145,7 @@ func number(msg []byte, off int) uint32 {
 	return binary.LittleEndian.Uint32(msg[headerSize+off:])
 }
 
-// short is number for 2 octets.
+// short is like number for 2 octets.
 func short(msg []byte, off int) uint16 {
 	if len(msg) < headerSize+off+2 {
 		return 0
@@ -154,14 +154,14 @@ func short(msg []byte, off int) uint16 {
 }
 
 const (
-	// maxXattr is how many octets an extended attribute has at most: XATTR_SIZE_MAX of Linux.
+	// maxXattr is the maximum length of an extended attribute: XATTR_SIZE_MAX of Linux.
 	maxXattr = 1 << 16
-	// maxXattrs is how many octets those of a connection have together that are not set yet.
+	// maxXattrs is the maximum total length of the attributes of a connection that are not set yet.
 	maxXattrs = 1 << 20
 )
 
-// xattrSize is the attr_size of a Txattrcreate: fid (4), name (2 and its octets), attr_size (8), flags (4). The server holds so
-// many octets until the Tclunk, which sets the attribute.
+// xattrSize returns the attr_size of a Txattrcreate: fid (4), name (2 and its octets), attr_size (8), flags (4). The server holds
+// that many octets until the Tclunk, which sets the attribute.
 func xattrSize(msg []byte) uint64 {
 	at := 4 + 2 + int(short(msg, 4))
 	return uint64(number(msg, at+4))<<32 | uint64(number(msg, at))
@@ -174,12 +174,12 @@ func limitCount(msg []byte, most uint32) {
 	}
 }
 
-// The flags of a Tlopen that do not change anything are the access mode 0, and these. They are in octal, as in
-// the Linux headers: O_NOCTTY, O_APPEND, O_NONBLOCK, O_DSYNC, FASYNC, O_DIRECT, O_LARGEFILE, O_DIRECTORY, O_NOFOLLOW, O_NOATIME, O_CLOEXEC,
+// The flags of a Tlopen that change nothing are the access mode 0, and these. They are in octal, as in the Linux
+// headers: O_NOCTTY, O_APPEND, O_NONBLOCK, O_DSYNC, FASYNC, O_DIRECT, O_LARGEFILE, O_DIRECTORY, O_NOFOLLOW, O_NOATIME, O_CLOEXEC,
 // O_SYNC.
 const harmlessFlags = 0o400 | 0o2000 | 0o4000 | 0o10000 | 0o20000 | 0o40000 | 0o100000 | 0o200000 | 0o400000 | 0o1000000 | 0o2000000 | 0o4000000
 
-// changes tells whether a request may change what the server has. Of a type that is not known it does.
+// changes reports whether a request may change files of the server. It reports true for an unknown type.
 func changes(h header, msg []byte) bool {
 	switch h.typ {
 	case tstatfs, treadlink, tgetattr, txattrwalk, treaddir, tfsync, tlock, tgetlock, tversion, tauth, tattach, tflush, twalk,

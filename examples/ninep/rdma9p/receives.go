@@ -8,14 +8,14 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// buffers are registered memory for messages, all of one size.
+// buffers is registered memory for messages, all of one size.
 type buffers struct {
 	mem  []byte
 	size int
 	mr   *iwarp.MR
 }
 
-// newBuffers makes n buffers, of one QP or, if that is nil, of all.
+// newBuffers makes n buffers for one QP or, if qp is nil, for all.
 func newBuffers(pd *iwarp.PD, n, size int, qp *iwarp.QP) (*buffers, error) {
 	b := &buffers{mem: make([]byte, n*size), size: size}
 	var err error
@@ -27,14 +27,14 @@ func (b *buffers) octets(i, n int) []byte { return b.mem[i*b.size:][:n] }
 
 func (b *buffers) slice(i, n int) iwarp.SGE { return b.mr.Slice(i*b.size, n) }
 
-// sharedReceives are the receives of all connections of a Serve.
+// sharedReceives holds the receives that all connections of a Serve share.
 type sharedReceives struct {
 	*buffers
 	srq *iwarp.SRQ
 }
 
 func newSharedReceives(pd *iwarp.PD, n, size int) (*sharedReceives, error) {
-	srq, err := pd.CreateSRQ(n) // before there is memory: this checks n
+	srq, err := pd.CreateSRQ(n) // before memory is allocated: this checks n
 	if err != nil {
 		return nil, fmt.Errorf("Config.SRQ: %w", err)
 	}
@@ -53,8 +53,8 @@ func newSharedReceives(pd *iwarp.PD, n, size int) (*sharedReceives, error) {
 
 func (s *sharedReceives) close() error { return errors.Join(s.srq.Close(), s.mr.Close()) }
 
-// receives are what a connection posts for messages of its peer: first one of firstSize octets, and those of a session when it
-// begins; or those that it has taken from the SRQ. Its user has a lock.
+// receives are the receives that a connection posts for messages of its peer: first one of firstSize octets, and later those
+// of a session; or those that it has taken from the SRQ. Its user must hold a lock.
 type receives struct {
 	qp     *iwarp.QP
 	shared *sharedReceives
@@ -80,7 +80,7 @@ func (r *receives) prepare(pd *iwarp.PD, qp *iwarp.QP) (err error) {
 	return r.post(firstID)
 }
 
-// grow posts the receives of a session, in place of the first.
+// grow posts the receives of a session instead of the first one.
 func (r *receives) grow(pd *iwarp.PD, n, msize int) (err error) {
 	if r.own, err = newBuffers(pd, n, msize, r.qp); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (r *receives) octets(id uint64, n int) []byte {
 	return r.own.octets(int(id), n)
 }
 
-// close gives the memory back when the QP has ended.
+// close frees the memory when the QP has ended.
 func (r *receives) close() error {
 	var errs []error
 	for _, b := range []*buffers{r.first, r.own} {

@@ -7,8 +7,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// sends are the slots of the send queue and the buffers of answers. A goroutine that sends takes a slot before the lock of the
-// connection, because that may wait for the network, and posts under it.
+// sends holds the slots of the send queue and the buffers of answers. A goroutine that sends takes a slot before it takes the
+// lock of the connection, because waiting for a slot may mean waiting for the network, and posts under the lock.
 type sends struct {
 	qp    *iwarp.QP
 	depth int
@@ -16,7 +16,7 @@ type sends struct {
 	mu   sync.Mutex // held by the goroutine that waits for completions
 	used int        // slots
 	bufs *buffers   // nil until the session begins
-	free []int      // buffers, those used last at the end
+	free []int      // free buffers, the most recently used ones last
 	wcs  [16]iwarp.WC
 
 	wr  [1]iwarp.SendWR // used again, under the lock of the connection
@@ -70,7 +70,7 @@ func (s *sends) buffer() (int, error) {
 	return i, nil
 }
 
-// poll takes the completions that there are, so that the buffers used last are used again. mu is held.
+// poll takes the available completions, so that the most recently used buffers are reused. mu must be held.
 func (s *sends) poll() {
 	for n := len(s.wcs); n == len(s.wcs); {
 		n = s.qp.SendCQ().Poll(s.wcs[:])
@@ -78,15 +78,15 @@ func (s *sends) poll() {
 	}
 }
 
-// wait waits for completions. There is one to wait for: all slots but two, one of the handler and one of the adapter, are posted. mu is
-// held.
+// wait waits for completions. There is one to wait for: all slots but two, one of the handler and one of the adapter, are posted. mu must
+// be held.
 func (s *sends) wait() error {
 	n, err := s.qp.SendCQ().Wait(context.Background(), s.wcs[:])
 	s.release(s.wcs[:n])
 	return err
 }
 
-// release takes slots and buffers back. Those of a QP that has ended are not used any more.
+// release frees slots and buffers. Those of a QP that has ended are not used any more.
 func (s *sends) release(wcs []iwarp.WC) {
 	for i := range wcs {
 		s.used--
@@ -113,7 +113,7 @@ func (s *sends) postInline(msg []byte) error {
 	return s.qp.PostSend(s.wr[:]...)
 }
 
-// close gives the memory back when the QP has ended.
+// close frees the memory when the QP has ended.
 func (s *sends) close() error {
 	if s.bufs == nil {
 		return nil

@@ -13,16 +13,16 @@ import (
 
 // A Handler serves 9P2000.L on a stream. A *p9.Server of github.com/hugelgupf/p9 is one, with DelayEnd.
 //
-// Handle reads requests from t and writes answers to r, in any order, until t ends, and returns when all requests that it has
-// read are answered. It reads a request whole before it answers it. Read is called by one goroutine at a time, and so is Write. No
-// Tflush comes: the adapter answers it.
+// Handle reads requests from t and writes answers to r, in any order, until t ends, and returns when it has answered all requests
+// that it has read. It must read a whole request before it answers it. One goroutine at a time may call Read, and one Write. Handle
+// receives no Tflush: the adapter answers it.
 type Handler interface {
 	Handle(t io.ReadCloser, r io.WriteCloser) error
 }
 
-// Serve takes connections from l, each of which h handles, until ctx or the listener ends; the error tells which. It then reads no more
-// requests, waits until h has answered those that it has, at most for Config.DrainTimeout, closes the connections, and returns. A handler
-// that does not return keeps Serve from returning.
+// Serve accepts connections from l, each of which h handles, until ctx or the listener ends; the error says which. It then reads no more
+// requests, waits at most Config.DrainTimeout until h has answered the requests that it has, closes the connections, and returns. A
+// handler that does not return keeps Serve from returning.
 func Serve(ctx context.Context, l *iwarp.Listener, h Handler, cfg *Config) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -54,7 +54,7 @@ func Serve(ctx context.Context, l *iwarp.Listener, h Handler, cfg *Config) error
 	return err
 }
 
-// A server is one Serve.
+// A server is the state of one call of Serve.
 type server struct {
 	cfg     *Config
 	handler Handler
@@ -88,7 +88,7 @@ func (s *server) serve(ctx context.Context, cr *iwarp.ConnRequest) {
 	c.end(err)
 }
 
-// config is that of the QP.
+// config returns the configuration of the QP.
 func (c *conn) config() *iwarp.QPConfig {
 	qc := c.cfg.QP
 	if c.recvs.shared != nil {
@@ -119,7 +119,7 @@ var (
 )
 
 // watch aborts a connection that has no session in time, or whose requests are not answered in time when it is to end. It
-// closes one that is to end and has no request.
+// closes a connection that is to end and has no request.
 func (c *conn) watch(over <-chan struct{}) {
 	version := time.NewTimer(c.cfg.VersionTimeout)
 	defer version.Stop()
@@ -136,7 +136,7 @@ func (c *conn) watch(over <-chan struct{}) {
 			wake(c.idle)
 		case <-c.idle:
 			if c.rest() {
-				_ = c.qp.Close() // end reports what comes of it
+				_ = c.qp.Close() // end reports the outcome
 			}
 		case <-version.C:
 			if !c.began() {
@@ -148,7 +148,7 @@ func (c *conn) watch(over <-chan struct{}) {
 	}
 }
 
-// rest notes that the connection is to end, and tells whether it may: then no request is taken any more.
+// rest records that the connection is to end, and reports whether it may end now: then no further request is taken.
 func (c *conn) rest() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +163,7 @@ func (c *conn) end(err error) {
 	failed := c.err
 	c.mu.Unlock()
 	c.stop()
-	closing := c.qp.Close() // after Abort it does nothing
+	closing := c.qp.Close() // does nothing after Abort
 	<-c.qp.Done()
 	c.release()
 	switch err := errors.Join(failed, err, closing, c.qp.Err()); {
@@ -174,7 +174,7 @@ func (c *conn) end(err error) {
 	}
 }
 
-// release gives memory and shared receives back, when the QP has ended.
+// release frees memory and returns shared receives, when the QP has ended.
 func (c *conn) release() {
 	err := errors.Join(c.returnShared(), c.recvs.close(), c.sends.close())
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *conn) release() {
 	}
 }
 
-// returnShared posts the receives again that the QP has taken from the SRQ.
+// returnShared posts the receives that the QP has taken from the SRQ again.
 func (c *conn) returnShared() error {
 	if c.recvs.shared == nil || c.qp == nil {
 		return nil

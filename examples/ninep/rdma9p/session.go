@@ -2,35 +2,35 @@ package rdma9p
 
 import "fmt"
 
-// A session is what the adapter knows of the requests of one connection. It does no IO.
+// A session holds what the adapter knows of the requests of one connection. It does no IO.
 //
-// A request is in the table from the time that it was received until its answer is posted. At most depth of them are: the handler
-// gets no more at a time, and the peer waits. A tag is in the table once, and an answer whose tag is not in it is not
-// sent: the peer would have no receive for it.
+// A request is in the table from when it is received until its answer is posted. The table holds at most depth requests: the
+// handler gets no more at a time, and the peer waits. A tag is in the table at most once, and an answer whose tag is not in it is
+// not sent: the peer would have no receive for it.
 type session struct {
 	maxMsize, depth int
 	readOnly        bool
 
 	msize    uint32 // of the last Rversion; 0: none yet, or the version was not agreed on
-	granted  uint32 // the msize of the receives, that of the first session; 0: there was none
+	granted  uint32 // the msize of the receives, set by the first session; 0: there was none
 	asked    uint32 // the msize of the Tversion that waits for its answer
 	requests []request
 	fids     fidSet
 }
 
-// A request waits for its answer.
+// A request is a request that waits for its answer.
 type request struct {
 	tag   uint16
 	typ   msgType
-	read  bool   // the handler has it all
+	read  bool   // the handler has read it completely
 	as    errno  // if not 0, the answer is this error, whatever the handler answers
-	fid   uint32 // that it creates, or of a Txattrcreate
+	fid   uint32 // the fid that it creates, or that of a Txattrcreate
 	attr  uint32 // octets of the attribute that a Txattrcreate begins
 	names uint16 // of a Twalk
 	old   uint16 // of a Tflush: the tag
 }
 
-// A verdict is what becomes of a message of the peer.
+// A verdict says how a message of the peer is handled.
 type verdict uint8
 
 const (
@@ -56,8 +56,8 @@ func (s *session) find(tag uint16) int {
 	return -1
 }
 
-// ready tells whether a message may be taken now. A Tversion is alone: it waits for all answers, and all messages wait for
-// its own. A handler need not be prepared for anything else.
+// ready reports whether a message may be taken now. A Tversion is handled alone: it waits for all answers, and all messages
+// wait for its answer. A handler need not be prepared for anything else.
 func (s *session) ready(h header) bool {
 	n := len(s.requests)
 	if h.typ == tversion || n == 1 && s.requests[0].typ == tversion {
@@ -92,11 +92,11 @@ func (s *session) take(msg, out []byte) (verdict, []byte, error) {
 	return deliver, out, nil
 }
 
-// note notes what a message of the peer asks for, and may change it. If the errno is not 0 it is the answer.
+// note records what a message of the peer requests, and may change the message. If the errno is not 0, it is the answer.
 //
-// A fid is given up when its Tclunk or Tremove is taken, and is in use when the answer to the request that creates it goes out, so that every
-// fid of the handler counts, in whatever order it does and answers what it has. One that is gone counts only if the peer has given
-// it up while the request that created it was under way.
+// A fid is counted from the answer to the request that creates it until its Tclunk or Tremove is taken, so that every fid of the
+// handler counts, in whatever order it executes and answers requests. A fid that no longer exists counts only if the peer has
+// given it up while the request that created it was outstanding.
 func (s *session) note(h header, msg []byte) (request, errno) {
 	r := request{tag: h.tag, typ: h.typ}
 	if s.readOnly && changes(h, msg) {
@@ -113,18 +113,18 @@ func (s *session) note(h header, msg []byte) (request, errno) {
 		r.fid = number(msg, 0)
 	case twalk, txattrwalk, twalkgetattr:
 		r.fid, r.names = number(msg, 4), short(msg, 8)
-	case tclunk, tremove: // the fid is gone even if they fail
+	case tclunk, tremove: // they end the fid even if they fail
 		s.fids.remove(number(msg, 0))
 	case txattrcreate:
 		size := xattrSize(msg)
 		r.fid, r.attr = number(msg, 0), uint32(size)
 		return r, s.room(size)
-	default: // nothing to note or to change
+	default: // nothing to record or to change
 	}
 	return r, 0
 }
 
-// room is why the handler cannot hold another attribute of so many octets, or 0. It holds an attribute until its fid is given up.
+// room returns why the handler cannot hold another attribute of size octets, or 0. It holds an attribute until its fid is given up.
 func (s *session) room(size uint64) errno {
 	held := uint64(s.fids.attrs)
 	for i := range s.requests {
@@ -139,7 +139,7 @@ func (s *session) room(size uint64) errno {
 	return 0
 }
 
-// takeVersion lowers the msize of a Tversion. The receives keep their size, so that a later one cannot raise it.
+// takeVersion lowers the msize of a Tversion. The receives keep their size, so a later Tversion cannot raise it.
 func (s *session) takeVersion(h header, msg, out []byte) (verdict, []byte, error) {
 	msize, version, ok := parseVersion(msg)
 	switch {
@@ -159,9 +159,9 @@ func (s *session) takeVersion(h header, msg, out []byte) (verdict, []byte, error
 	return deliver, out, nil
 }
 
-// takeFlush answers a Tflush, or keeps it until the request with the old tag is answered: the peer may use the old tag again when it
-// has the Rflush. The handler does not see it, because many a handler (that of p9) lets the two answers overtake each other,
-// and never answers a Tflush of its own tag.
+// takeFlush answers a Tflush, or keeps it until the request with the old tag is answered: the peer may reuse the old tag once it has
+// the Rflush. The handler does not see the Tflush, because handlers such as that of p9 let the two answers overtake each other,
+// and never answer a Tflush of its own tag.
 func (s *session) takeFlush(h header, old uint16, out []byte) (verdict, []byte, error) {
 	if s.find(old) < 0 {
 		return answer, appendFlushed(out, h.tag), nil
@@ -170,23 +170,23 @@ func (s *session) takeFlush(h header, old uint16, out []byte) (verdict, []byte, 
 	return hold, out, nil
 }
 
-// wasRead notes that the handler has the whole message with the tag.
+// wasRead records that the handler has read the whole message with the tag.
 func (s *session) wasRead(tag uint16) {
 	if i := s.find(tag); i >= 0 {
 		s.requests[i].read = true
 	}
 }
 
-// A plan is what becomes of an answer of the handler.
+// A plan says how an answer of the handler is handled.
 type plan uint8
 
 const (
 	send    plan = iota
-	refuse       // it is too long: an error goes out in its place
+	refuse       // it is too long: an error is sent instead
 	discard      // no request waits for it
 )
 
-// plan looks at the header of an answer of the handler.
+// plan decides on an answer of the handler by its header.
 func (s *session) plan(h header) (plan, error) {
 	if h.size < headerSize {
 		return discard, fmt.Errorf("%w: the handler wrote a message with size field %d", ErrProtocol, h.size)
@@ -205,7 +205,7 @@ func (s *session) plan(h header) (plan, error) {
 	return send, nil
 }
 
-// answered takes the request out of the table that msg answers, and returns the answer to send, which is in the
+// answered removes the request that msg answers from the table, and returns the answer to send, which uses the
 // memory of msg.
 func (s *session) answered(msg []byte) ([]byte, error) {
 	h := parseHeader(msg)
@@ -248,7 +248,7 @@ func (s *session) begin(h header, msg []byte) error {
 	return nil
 }
 
-// count counts the fid that a request has created, and the attribute that one has begun.
+// count counts the fid that a request has created, or the attribute that it has begun.
 func (s *session) count(r request, h header, msg []byte) error {
 	if h.typ != r.typ+1 {
 		return nil
@@ -256,7 +256,7 @@ func (s *session) count(r request, h header, msg []byte) error {
 	switch r.typ {
 	case tattach, tauth, txattrwalk, twalkgetattr, txattrcreate:
 		return s.fids.add(r.fid, r.attr)
-	case twalk: // with fewer names than were asked for there is no new fid
+	case twalk: // if fewer names were found than requested, there is no new fid
 		if short(msg, 0) == r.names {
 			return s.fids.add(r.fid, 0)
 		}
@@ -265,7 +265,7 @@ func (s *session) count(r request, h header, msg []byte) error {
 	return nil
 }
 
-// flushed appends the answer to a Tflush whose request has been answered, until there is none left.
+// flushed appends the answer to a Tflush whose request has been answered, and reports whether there was one.
 func (s *session) flushed(out []byte) ([]byte, bool) {
 	for i, r := range s.requests {
 		if r.typ == tflush && s.find(r.old) < 0 {
@@ -278,15 +278,15 @@ func (s *session) flushed(out []byte) ([]byte, bool) {
 	return out, false
 }
 
-// A fidSet is the fids that a peer has in use, and the octets of the attributes that it has begun to set by them, so that it cannot have
-// any number of either.
+// A fidSet holds the fids that a peer has in use, and the lengths of the attributes that it has begun to set by them, so that both can be
+// limited.
 type fidSet struct {
 	most  int
 	attrs uint32 // octets of all attributes
 	set   map[uint32]uint32
 }
 
-// add adds a fid, or an attribute to it. One that it had before counts on if it is larger: which of the two came last is not known.
+// add adds a fid, or an attribute to it. A previous attribute of the fid still counts if it is larger: it is not known which came last.
 func (f *fidSet) add(fid, attr uint32) error {
 	if f.set == nil {
 		f.set = make(map[uint32]uint32)

@@ -6,55 +6,55 @@ import (
 )
 
 // A Backend is the medium of one namespace (NVM Express Base 2.0, NVM Command Set 1.0). Offsets and
-// lengths are in octets, and multiples of the block size; others fail with [ErrUnaligned], and
-// what is not within the size with [ErrOutOfRange]. Nothing of the medium is changed then. An
-// operation of no octets is checked like any other, and does nothing.
+// lengths are in octets, and must be multiples of the block size; others fail with [ErrUnaligned], and
+// ranges outside the size with [ErrOutOfRange], without changing the medium. An operation of zero
+// octets is checked like any other, and does nothing.
 //
-// All methods may be called from any goroutine, at the same time. An operation that has begun
-// with the medium does not end when ctx does: ctx is looked at before, and between the parts of
-// an operation of many. When an operation returns, the Backend does not use its buffer any more.
+// All methods may be called concurrently, from any goroutine. An operation that has begun on the
+// medium does not end when ctx does: ctx is checked before, and between the parts of a long
+// operation. When an operation returns, the Backend no longer uses its buffer.
 //
 // Errors are of type [*Error].
 type Backend interface {
-	// Size is the number of octets, a multiple of BlockSize. It stays the same while the Backend
-	// is open.
+	// Size returns the number of octets, a multiple of BlockSize. It does not change while the
+	// Backend is open.
 	Size() int64
 
-	// BlockSize is the number of octets of a logical block: a power of two from 512 to 4096.
+	// BlockSize returns the number of octets of a logical block: a power of two from 512 to 4096.
 	BlockSize() int
 
-	// ReadOnly reports whether everything that would change the medium fails with
+	// ReadOnly reports whether all operations that would change the medium fail with
 	// [ErrReadOnly].
 	ReadOnly() bool
 
 	// ReadAt fills p with the octets at off. After an error the contents of p are undefined.
-	// The kinds of errors are ErrRead, ErrOutOfRange, ErrUnaligned and ErrClosed. A Read with FUA
-	// is a Flush ahead of it, which costs nothing if nothing was written since the last one.
+	// The kinds of errors are ErrRead, ErrOutOfRange, ErrUnaligned and ErrClosed. For a Read with
+	// FUA, call Flush first, which costs nothing if nothing was written since the last one.
 	ReadAt(ctx context.Context, p []byte, off int64) error
 
-	// WriteAt writes p at off. If fua is set the octets are durable when it returns nil (Force
+	// WriteAt writes p at off. If fua is set, the octets are durable when it returns nil (Force
 	// Unit Access); earlier writes need not be. The Backend does not change p. After an error each
 	// block has its old or its new contents.
 	WriteAt(ctx context.Context, p []byte, off int64, fua bool) error
 
-	// WriteZeroes makes n octets at off zeros (NVM Command Set 1.0, section 3.2.8). If unmap
-	// is set they may be given back to the medium (DEAC), else room that they have stays
-	// theirs. Large ranges are done in parts, with other operations in between.
+	// WriteZeroes makes n octets at off zeros (NVM Command Set 1.0, section 3.2.8). If unmap is
+	// set, their space may be freed (DEAC); otherwise allocated space stays allocated. Large
+	// ranges are processed in parts, with other operations in between.
 	WriteZeroes(ctx context.Context, off, n int64, unmap, fua bool) error
 
-	// Trim gives n octets at off back to the medium (Dataset Management, Deallocate). They
-	// are zeros from then on, unless [Traits.KeepsTrimmed] is set. Blocks of the medium that are
-	// not entirely within the range stay allocated, and are zeros as far as they are within it.
+	// Trim frees the space of n octets at off (Dataset Management, Deallocate). They are zeros
+	// from then on, unless [Traits.KeepsTrimmed] is set. Blocks of the medium that are only partly
+	// within the range stay allocated, and their part within the range becomes zeros.
 	Trim(ctx context.Context, off, n int64) error
 
 	// Flush makes everything durable that was completed before it was called. The kinds of
-	// errors are ErrSync, ErrFailed and ErrClosed. If ctx ends first, it may return the error of
-	// ctx, and what was written may become durable later. Without a volatile cache it returns
-	// at once.
+	// errors are ErrSync, ErrFailed and ErrClosed. If ctx ends first, Flush may return the error
+	// of ctx, and the written octets may become durable later. Without a volatile cache it
+	// returns at once.
 	Flush(ctx context.Context) error
 
-	// Volatile reports whether there is a cache that a power cut loses. If not, every write is
-	// durable when it returns. It is always the same.
+	// Volatile reports whether there is a cache whose contents a power cut destroys. If not, every
+	// write is durable when it returns. The result never changes.
 	Volatile() bool
 
 	// Close waits for running operations, without a Flush, and releases the medium. All later
@@ -62,18 +62,18 @@ type Backend interface {
 	Close() error
 }
 
-// Traits are what Identify Namespace and ONCS tell of a Backend besides (NVM Express Base 2.0).
+// Traits are further properties of a Backend, for Identify Namespace and ONCS (NVM Express Base 2.0).
 type Traits struct {
-	// Trims tells that Trim gives octets back. If not, it writes zeros, which takes as long
-	// as writing does; a target may leave Dataset Management out of ONCS.
+	// Trims reports that Trim frees space. If not, it writes zeros, which takes as long as
+	// writing; a target may then omit Dataset Management from ONCS.
 	Trims bool
 
-	// KeepsTrimmed tells that trimmed octets may still have their old contents: DLFEAT is 0
-	// then. Of the back ends here only a block device with the option discard does that.
+	// KeepsTrimmed reports that trimmed octets may still have their old contents: DLFEAT is then
+	// 0. Of the back ends here, only a block device with the option discard does that.
 	KeepsTrimmed bool
 
-	// Immediate tells that reads and writes of few octets take no longer than to copy them: they do not wait for a medium. A
-	// target then need not hand them to another goroutine.
+	// Immediate reports that reads and writes of few octets take no longer than copying them: they do not wait for a medium.
+	// A target then need not pass them to another goroutine.
 	Immediate bool
 
 	// Granularity is the number of octets of which writes and trims should be multiples, a
@@ -114,13 +114,13 @@ func newGeometry(size int64, block int, readOnly bool) (geometry, error) {
 	return geometry{size &^ (int64(block) - 1), block, readOnly}, nil
 }
 
-// Size is that of [Backend].
+// Size implements [Backend].
 func (g *geometry) Size() int64 { return g.size }
 
-// BlockSize is that of [Backend].
+// BlockSize implements [Backend].
 func (g *geometry) BlockSize() int { return g.block }
 
-// ReadOnly is that of [Backend].
+// ReadOnly implements [Backend].
 func (g *geometry) ReadOnly() bool { return g.readOnly }
 
 // check returns why n octets at off cannot be read, or, if changes is set, be changed.

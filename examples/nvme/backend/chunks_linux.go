@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mappedChunks is how many chunks are mapped at once, of a Memory that may have as many. The system gives what is written of them.
+// mappedChunks is how many chunks are mapped at once, if a Memory may have as many. The system allocates them when they are written.
 const mappedChunks = 64
 
 // hugePage is the least length of a huge page, in octets, on the systems that have them for memory like this.
 const hugePage = 2 << 20
 
-// chunks is where a Memory has its chunks from: memory of the system, in huge pages where it has them, and not the heap of Go, whose
-// pages are small. A command of 1 MiB touches 256 of those, each of which the processor has to look up. (The race detector
-// watches the heap alone, so with it they come from there.)
+// chunks provides the chunks of a Memory: memory of the system, in huge pages if available, instead of the Go heap, whose pages are
+// small. A command of 1 MiB touches 256 small pages, each of which the processor has to look up. (The race detector
+// watches only the heap, so with it the chunks come from there.)
 type chunks struct {
 	step int // how many are mapped at once
 
@@ -27,14 +27,14 @@ type chunks struct {
 	mapped [][]byte
 }
 
-// newChunks returns those of m, and unmaps them when nothing uses m any more, unless Close has done so.
+// newChunks returns the chunks of m, and unmaps them when nothing uses m any more, unless Close has done so.
 func newChunks(m *Memory) *chunks {
 	c := &chunks{step: int(min(mappedChunks, int64(len(m.chunks)), m.most))}
 	runtime.AddCleanup(m, (*chunks).unmap, c)
 	return c
 }
 
-// get returns a chunk of zeros. nil: the system gives no more.
+// get returns a chunk of zeros, nil if the system provides no more.
 func (c *chunks) get() *chunk {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *chunks) get() *chunk {
 	return one
 }
 
-// grow maps more. mu is held.
+// grow maps more chunks. mu must be held.
 func (c *chunks) grow() error {
 	size, slack := c.step*memoryChunk, 0
 	if size >= hugePage {
@@ -66,7 +66,7 @@ func (c *chunks) grow() error {
 	return nil
 }
 
-// put gives a chunk back, and its memory to the system.
+// put takes back a chunk, and returns its memory to the system.
 func (c *chunks) put(one *chunk) {
 	if unix.Madvise(one[:], unix.MADV_DONTNEED) != nil { // it is locked in memory
 		clear(one[:])
@@ -76,7 +76,7 @@ func (c *chunks) put(one *chunk) {
 	c.spare = append(c.spare, one)
 }
 
-// unmap gives all of them back to the system. None of them is in use, nor will be.
+// unmap returns all chunks to the system. None of them may be in use now or later.
 func (c *chunks) unmap() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/fsync"
 )
 
-// A disk is what is asked of a block device besides I/O. Tests have one without a device.
+// A disk provides the operations on a block device other than I/O. Tests have one without a device.
 type disk interface {
 	size() (int64, error)         // octets
 	sectors() (int, int64, error) // octets of a logical and of a physical sector
@@ -25,9 +25,9 @@ type disk interface {
 	discard(off, n int64) error
 }
 
-// OpenDevice opens a block device as a Backend. One that is mounted, or that another Backend or
-// process has exclusively, is refused with an error that matches [commit.ErrInUse]. A Flush
-// empties the cache of the device as well as that of the system.
+// OpenDevice opens a block device as a Backend. It refuses a device that is mounted, or that another
+// Backend or process has opened exclusively, with an error that matches [commit.ErrInUse]. A Flush
+// flushes the cache of the device as well as that of the system.
 func OpenDevice(c FileConfig) (Backend, error) {
 	f, err := openDisk(c)
 	if err != nil {

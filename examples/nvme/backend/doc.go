@@ -1,7 +1,7 @@
-// Package backend has the media that NVMe namespaces are made of: memory, files, block devices,
-// and a fake for tests that fails and loses power on demand.
+// Package backend provides the media of NVMe namespaces: memory, files, block devices, and a fake
+// for tests that fails and loses power on demand.
 //
-// [Open] makes a [Backend] of what a command line says:
+// [Open] makes a [Backend] from a command-line argument:
 //
 //	mem:1GiB                         memory, allocated when it is written
 //	mem:1TiB,cap=4GiB                of which at most 4 GiB are ever allocated
@@ -13,34 +13,34 @@
 //
 // # Atomicity
 //
-// A logical block is read and written as a whole. Of concurrent reads and writes of one block
-// each read returns all of one write or all of another, and what stays is all of one of them.
-// Nothing more is promised: two writes of many blocks may mix block by block (NVM Express Base
-// 2.0, AWUN of one block). After a power cut this holds as far as the medium keeps it: a disk
-// with sectors of 512 octets may keep a part of a block of 4096.
+// A logical block is read and written as a whole. If reads and writes of one block are concurrent,
+// each read returns the whole of one write, and the final contents are the whole of one write.
+// Nothing more is guaranteed: two writes of many blocks may mix block by block (NVM Express Base
+// 2.0, AWUN of one block). After a power cut this holds only as far as the medium guarantees it: a
+// disk with sectors of 512 octets may keep a part of a block of 4096.
 //
 // # Durability
 //
-// A Backend that is volatile has a cache that a power cut loses. [Backend.Flush] makes durable
-// all that was completed before it was called, and a write with FUA is durable when it
-// returns. Flushes that come at the same time share one sync. A Flush never relies on a sync that
-// may have begun before a write that was completed before the Flush. It needs no sync if
-// nothing has been written since the last one.
+// A volatile Backend has a cache whose contents a power cut destroys. [Backend.Flush] makes durable
+// everything that was completed before it was called, and a write with FUA is durable when it
+// returns. Simultaneous Flushes share one sync. A Flush never relies on a sync that may have begun
+// before a write that was completed before the Flush. It needs no sync if nothing has been written
+// since the last one.
 //
-// A sync that fails is not repeated: the system drops pages that it could not write and calls the
-// next sync a success. All Flushes that share the failed sync return [ErrSync]. From then on the
-// Backend has failed: it still reads, and all else returns [ErrFailed], until it is closed and
-// opened again.
+// A sync that fails is not repeated: the system drops pages that it could not write, and reports
+// success for the next sync. All Flushes that share the failed sync return [ErrSync]. From then on
+// the Backend has failed: it still reads, but everything else returns [ErrFailed], until it is
+// closed and opened again.
 //
 // # Zeros
 //
-// What was never written, was trimmed, or was made zeros reads as zeros, at once and after the
-// Backend is opened again; [Traits] tells of the one exception.
+// Octets that were never written, were trimmed, or were made zeros read as zeros, at once and after
+// the Backend is opened again; [Traits] describes the only exception.
 //
 // # Errors
 //
-// Every error of an operation is an [*Error], of one of the kinds that this package
-// declares. A target answers them with these statuses of NVMe:
+// Every error of an operation is an [*Error] of one of the kinds that this package declares. A
+// target answers them with these NVMe statuses:
 //
 //	ErrNoSpace                        0x081 Capacity Exceeded
 //	ErrReadOnly                       0x020 Namespace is Write Protected

@@ -6,12 +6,11 @@ import (
 	"syscall"
 )
 
-// The kinds of errors, for errors.Is. The package documentation lists the status of NVMe that
-// each of them is.
+// The kinds of errors, for errors.Is. The package documentation lists the NVMe status of each.
 var (
-	// ErrNoSpace: the medium has no room for octets that had none yet. Others can be written.
+	// ErrNoSpace: the medium has no room for octets that are not allocated yet. Others can be written.
 	ErrNoSpace = errors.New("no space left")
-	// ErrReadOnly: the Backend, or the file system below it, takes no changes.
+	// ErrReadOnly: the Backend, or the file system below it, accepts no changes.
 	ErrReadOnly = errors.New("read-only")
 	// ErrWrite: the medium could not write, make zeros or trim. The blocks have their old or
 	// their new contents, as far as the medium knows.
@@ -20,12 +19,12 @@ var (
 	ErrRead = errors.New("read error")
 	// ErrSync: a sync has failed. Completed writes that were not durable may be lost.
 	ErrSync = errors.New("sync error")
-	// ErrFailed: a sync has failed earlier, and the Backend takes no changes until it is
+	// ErrFailed: a sync has failed earlier, and the Backend accepts no changes until it is
 	// opened again.
 	ErrFailed = errors.New("failed by an earlier sync error")
-	// ErrOutOfRange: not all of the octets are there.
+	// ErrOutOfRange: the octets are not all within the size.
 	ErrOutOfRange = errors.New("out of range")
-	// ErrUnaligned: offset or length are no multiple of the block size.
+	// ErrUnaligned: the offset or the length is not a multiple of the block size.
 	ErrUnaligned = errors.New("not a multiple of the block size")
 	// ErrClosed: the Backend has been closed, or has lost power.
 	ErrClosed = errors.New("closed")
@@ -44,12 +43,12 @@ const (
 	OpClose       Op = "close"
 )
 
-// An Error is that of one operation. It matches its Kind, and Err, with errors.Is.
+// An Error is the error of one operation. It matches its Kind, and Err, with errors.Is.
 type Error struct {
 	Kind     error // ErrNoSpace and so on; nil: ctx has ended, as Err says
 	Op       Op
 	Off, Len int64 // octets; of OpFlush and OpClose: 0
-	Err      error // what the system says; nil: nothing
+	Err      error // the error of the system; nil: none
 }
 
 func (e *Error) Error() string {

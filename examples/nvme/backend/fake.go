@@ -13,17 +13,17 @@ type FakeConfig struct {
 	ReadOnly  bool
 	// Through makes each write durable at once: the Fake is not volatile.
 	Through bool
-	// Plain is a medium with reads, writes and syncs alone: FUA, Write Zeroes and Trim are made
-	// of them.
+	// Plain is a medium with only reads, writes and syncs: FUA, Write Zeroes and Trim are built
+	// from them.
 	Plain bool
-	// Forgetful has syncs do nothing, and call it a success: a defect that tests of
-	// durability must find.
+	// Forgetful makes syncs do nothing and report success: a defect that tests of durability
+	// must find.
 	Forgetful bool
 }
 
-// A Fake is a Backend for tests, in memory: it records what reaches its medium, fails and delays
-// as told, and loses power. Checks, joined syncs and failures are those of files and block
-// devices; only the medium is another.
+// A Fake is an in-memory Backend for tests: it records the calls of its medium, fails and delays them
+// as told, and loses power. Checks, shared syncs and failures work as for files and block devices; only
+// the medium differs.
 //
 // Delays use package time, and are virtual under testing/synctest.
 type Fake struct {
@@ -34,7 +34,7 @@ type Fake struct {
 // A Call is one call of the medium of a Fake.
 type Call string
 
-// The calls. One operation of the Backend may be several of them.
+// The calls. One operation of the Backend may make several of them.
 const (
 	CallRead   Call = "read"
 	CallWrite  Call = "write"
@@ -50,20 +50,20 @@ type Record struct {
 	Off, Len int64
 }
 
-// A Fault is what happens to calls of the medium. A fault that fails does so in place of the
-// call: nothing is read or written. A sync that fails has made nothing durable.
+// A Fault is what happens to calls of the medium. If the fault has an error, the call fails without
+// reading or writing anything. A sync that fails has made nothing durable.
 type Fault struct {
 	Call     Call  // "": all
-	Off, Len int64 // the calls that touch this range; Len 0: all
-	Skip     int   // so many of these calls are left alone first
-	Times    int   // so many are hit then; 0: all
+	Off, Len int64 // only calls that touch this range; Len 0: all
+	Skip     int   // how many of these calls are skipped first
+	Times    int   // how many calls the fault then affects; 0: all
 	// Wait, unless nil, holds the call until it is closed or receives; then Delay passes.
 	Wait  <-chan struct{}
 	Delay time.Duration
-	Err   error // of the system, such as syscall.EIO; nil: the call goes on
+	Err   error // of the system, such as syscall.EIO; nil: the call continues
 }
 
-// NewFake returns a Fake that is zeros.
+// NewFake returns a Fake filled with zeros.
 func NewFake(c FakeConfig) (*Fake, error) {
 	if c.BlockSize == 0 {
 		c.BlockSize = defaultBlock
@@ -84,14 +84,14 @@ func newFake(c FakeConfig, g geometry, blocks map[int64]*fakeBlock) (*Fake, erro
 	return &Fake{v, m}, nil
 }
 
-// Inject adds a fault. Of several that a call matches, all delay it, and the first error counts.
+// Inject adds a fault. If several faults match a call, all delay it, and the first error counts.
 func (f *Fake) Inject(fault Fault) {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
 	f.m.faults = append(f.m.faults, &fault)
 }
 
-// Heal removes all faults. It does not undo that a failed sync has failed the Backend.
+// Heal removes all faults. A Backend that a failed sync has failed stays failed.
 func (f *Fake) Heal() {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()

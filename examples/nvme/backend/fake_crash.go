@@ -98,12 +98,12 @@ func (m *fakeMedium) sync() error {
 	return nil
 }
 
-// Crash cuts the power, and returns the Fake that is there when it comes back. It has
-// everything that was durable. Of each block it has, besides, any of the versions that were
-// written since, or none; seed chooses. With torn set a block that was written since may be a
-// part of one version, up to a multiple of 512 octets, and a part of another; else no block is torn.
+// Crash cuts the power, and returns the Fake that exists when power returns. It contains everything
+// that was durable. In addition, each block has any of the versions that were written since, or none;
+// seed chooses. If torn is set, a block that was written since may consist of a part of one version, up
+// to a multiple of 512 octets, and a part of another; otherwise no block is torn.
 //
-// What is under way fails. The new Fake has no faults and no records.
+// Running operations fail. The new Fake has no faults and no records.
 func (f *Fake) Crash(seed uint64, torn bool) (*Fake, error) {
 	m := f.m
 	m.mu.Lock()

@@ -11,17 +11,17 @@ import (
 	"github.com/goiwarp/iwarp/internal/fsync"
 )
 
-// FileConfig says how a file, or a block device, is opened.
+// FileConfig describes how a file, or a block device, is opened.
 type FileConfig struct {
 	Path string
 
-	// Size makes the file, or grows it, to so many octets; 0: the file is there. A file that is
-	// larger stays as it is. What is new has no room reserved for it: writes fail with
-	// ErrNoSpace once the file system is full. Of a block device it must be 0.
+	// Size makes the file, or grows it, to this number of octets; 0: the file must exist. A larger
+	// file does not shrink. No room is reserved for new octets: writes fail with ErrNoSpace once
+	// the file system is full. For a block device it must be 0.
 	Size int64
 
-	// BlockSize is that of a logical block. 0: 4096 for a file, the sector size for a block
-	// device, of which it cannot be less.
+	// BlockSize is the size of a logical block. 0: 4096 for a file, the sector size for a block
+	// device. It cannot be less than the sector size.
 	BlockSize int
 
 	ReadOnly bool
@@ -30,24 +30,24 @@ type FileConfig struct {
 	// volatile.
 	Sync bool
 
-	// Direct goes past the page cache of the system (O_DIRECT; Linux only). Buffers that do not
+	// Direct bypasses the page cache of the system (O_DIRECT; Linux only). Buffers that do not
 	// begin at a multiple of 4096 are copied.
 	Direct bool
 
-	// Discard has Trim of a block device use BLKDISCARD, after which the device may return
-	// anything: see [Traits.KeepsTrimmed]. Without it Trim is a request that makes zeros.
+	// Discard makes Trim of a block device use BLKDISCARD, after which the device may return
+	// anything: see [Traits.KeepsTrimmed]. Without it, Trim makes the octets zeros.
 	Discard bool
 }
 
-// OpenFile opens a regular file as a Backend; its size is rounded down to the block size. A file
-// that another Backend of this or another process has, or a backing of package commit, is refused
-// with an error that matches [commit.ErrInUse].
+// OpenFile opens a regular file as a Backend; its size is rounded down to the block size. If another
+// Backend of this or another process, or a backing of package commit, has the file open, OpenFile
+// returns an error that matches [commit.ErrInUse].
 //
-// On Linux a write with FUA is pwritev2 with RWF_DSYNC, and holes are punched by fallocate; what
-// the kernel or the file system has not is done by other means. Elsewhere FUA is a sync, and
-// zeros are written.
+// On Linux a write with FUA uses pwritev2 with RWF_DSYNC, and holes are punched with fallocate; if the
+// kernel or the file system does not support these, other means are used. On other systems FUA is a
+// sync, and zeros are written.
 //
-// What an earlier process has written, and had no sync for, is durable when OpenFile returns.
+// Octets that an earlier process has written without a sync are durable when OpenFile returns.
 func OpenFile(c FileConfig) (Backend, error) {
 	f, err := openRegular(c)
 	if err != nil {

@@ -26,22 +26,22 @@ const maxMemory = 16 << 40
 type MemoryConfig struct {
 	Size      int64 // octets, up to 16 TiB; rounded down to the block size
 	BlockSize int   // 0: 4096
-	// Cap is how many octets are allocated at most, rounded down to 1 MiB; 0: all. A
-	// write that needs more fails with ErrNoSpace; blocks ahead of the one that has no room
-	// are written then.
+	// Cap is the maximum number of octets that are allocated, rounded down to 1 MiB; 0: all. A
+	// write that needs more fails with ErrNoSpace; blocks before the first one without room are
+	// written.
 	Cap      int64
 	ReadOnly bool
-	// Volatile has Volatile return true, so that hosts send Flush.
+	// Volatile makes the method Volatile return true, so that hosts send Flush.
 	Volatile bool
 }
 
-// Memory is a Backend in memory. It is allocated in chunks of 1 MiB when it is written to, and
-// Trim frees chunks that are entirely within its range. On Linux it is in huge pages, if the system
-// has them (/sys/kernel/mm/transparent_hugepage/enabled), of which two chunks share one.
+// Memory is a Backend in memory. It is allocated in chunks of 1 MiB when it is written, and Trim
+// frees chunks that are entirely within its range. On Linux it uses huge pages, if the system has
+// them (/sys/kernel/mm/transparent_hugepage/enabled); two chunks share a huge page.
 //
-// A power cut, or the end of the process, loses everything. Nevertheless it is not volatile,
-// unless it is told to be, since no Flush could change that: it is for tests and for data that
-// need not stay.
+// A power cut, or the end of the process, destroys everything. Nevertheless Memory is not volatile
+// unless MemoryConfig.Volatile is set, since no Flush could change that: it is for tests, and for
+// data that need not persist.
 type Memory struct {
 	geometry
 	volatile bool
@@ -59,7 +59,7 @@ type Memory struct {
 // A chunk is what is allocated at once.
 type chunk [memoryChunk]byte
 
-// NewMemory returns memory that is zeros.
+// NewMemory returns a Memory filled with zeros.
 func NewMemory(c MemoryConfig) (*Memory, error) {
 	if c.BlockSize == 0 {
 		c.BlockSize = defaultBlock
@@ -84,16 +84,16 @@ func NewMemory(c MemoryConfig) (*Memory, error) {
 	return m, nil
 }
 
-// Volatile is that of [Backend].
+// Volatile implements [Backend].
 func (m *Memory) Volatile() bool { return m.volatile }
 
-// Traits is that of [Describe].
+// Traits returns the traits for [Describe].
 func (m *Memory) Traits() Traits { return Traits{Trims: true, Immediate: true, Granularity: m.block} }
 
-// Allocated is how many octets of memory there are at this time.
+// Allocated returns how many octets of memory are allocated now.
 func (m *Memory) Allocated() int64 { return m.have.Load() * memoryChunk }
 
-// ReadAt is that of [Backend].
+// ReadAt implements [Backend].
 func (m *Memory) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if err := m.begin(ctx, OpRead, off, int64(len(p)), false); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (m *Memory) readStripe(p []byte, off int64) {
 	clear(p)
 }
 
-// WriteAt is that of [Backend].
+// WriteAt implements [Backend].
 func (m *Memory) WriteAt(ctx context.Context, p []byte, off int64, _ bool) error {
 	whole, at := int64(len(p)), off
 	if err := m.begin(ctx, OpWrite, off, whole, true); err != nil {
@@ -157,12 +157,12 @@ func (m *Memory) writeStripe(ctx context.Context, p []byte, off int64) (there bo
 	return true, nil
 }
 
-// WriteZeroes is that of [Backend]. Chunks that are not there need not be allocated for that.
+// WriteZeroes implements [Backend]. It does not allocate missing chunks.
 func (m *Memory) WriteZeroes(ctx context.Context, off, n int64, unmap, _ bool) error {
 	return m.zero(ctx, OpWriteZeroes, off, n, unmap)
 }
 
-// Trim is that of [Backend].
+// Trim implements [Backend].
 func (m *Memory) Trim(ctx context.Context, off, n int64) error {
 	return m.zero(ctx, OpTrim, off, n, true)
 }
@@ -204,12 +204,12 @@ func (m *Memory) zeroChunk(ctx context.Context, off, n int64) error {
 	return nil
 }
 
-// Flush is that of [Backend]: there is nothing to do.
+// Flush implements [Backend]: there is nothing to do.
 func (m *Memory) Flush(ctx context.Context) error { return m.begin(ctx, OpFlush, 0, 0, false) }
 
-// Close is that of [Backend]. The memory is freed. It does not wait for operations that are
-// running: they end as if they had come before, or fail with ErrClosed, and what they have
-// written is gone.
+// Close implements [Backend]. It frees the memory. It does not wait for running operations: they end
+// as if they had come before, or fail with ErrClosed, and the octets that they have written are
+// gone.
 func (m *Memory) Close() error {
 	if m.closed.Swap(true) {
 		return &Error{Kind: ErrClosed, Op: OpClose}

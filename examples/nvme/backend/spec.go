@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/units"
 )
 
-// Kind is what a Spec makes a Backend of.
+// Kind is the kind of medium of a Spec.
 type Kind string
 
 // The kinds.
@@ -19,9 +19,9 @@ const (
 	KindDevice Kind = "block"
 )
 
-// A Spec is what a command line says of a Backend: a kind, a colon, a size (of memory) or a path,
-// and options with commas in front of them. A comma of a path is written twice. Sizes are in
-// octets, or in KiB, MiB, GiB or TiB.
+// A Spec describes a Backend on a command line: a kind, a colon, a size (of memory) or a path, and
+// options, each preceded by a comma. A comma in a path is written twice. Sizes are in octets, or in
+// KiB, MiB, GiB or TiB.
 //
 //	size=SIZE  file: make the file, or grow it, to SIZE
 //	bs=OCTETS  size of a logical block: 512, 1024, 2048 or 4096 (default 4096; of a device: its own)
@@ -29,7 +29,7 @@ const (
 //	volatile   mem: have a volatile cache, as far as the host is told
 //	ro         read-only
 //	dsync      file, block: every write is durable (O_DSYNC)
-//	direct     file, block: go past the page cache (O_DIRECT; Linux)
+//	direct     file, block: bypass the page cache (O_DIRECT; Linux)
 //	discard    block: trim by BLKDISCARD, which need not leave zeros
 type Spec struct {
 	Kind Kind
@@ -38,7 +38,7 @@ type Spec struct {
 	Volatile bool  // see MemoryConfig
 }
 
-// Open opens what spec says. See [Spec].
+// Open opens the Backend that spec describes. See [Spec].
 func Open(spec string) (Backend, error) {
 	s, err := ParseSpec(spec)
 	if err != nil {
@@ -189,7 +189,7 @@ func parseSize(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// String returns what ParseSpec parses to s.
+// String returns a text that ParseSpec parses to s.
 func (s Spec) String() string {
 	text := string(s.Kind) + ":" + strings.ReplaceAll(s.Path, ",", ",,")
 	if s.Kind == KindMemory {

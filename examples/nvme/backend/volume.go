@@ -6,20 +6,20 @@ import (
 	"sync/atomic"
 )
 
-// A medium is what a volume stores its octets in. Ranges are within its size and multiples of the
-// block size. Errors are those of the system.
+// A medium stores the octets of a volume. Ranges are within its size and multiples of the block
+// size. Errors are those of the system.
 //
-// The volume does not call two methods at once for octets of which one is a write, and sync not
-// twice at once. It calls nothing after close.
+// The volume never calls two methods for the same octets at once if one is a write, and never calls
+// sync twice at once. It calls nothing after close.
 type medium interface {
 	readAt(p []byte, off int64) error
 	writeAt(p []byte, off int64) error
-	// writeDurably is writeAt and a sync of these octets. It is not called twice at once, so
-	// that none of two calls takes the error of a page of the other. With errUnsupported it has
-	// done nothing.
+	// writeDurably performs writeAt and a sync of these octets. It is not called twice at once,
+	// so that no call gets the error for a page of another one. If it returns errUnsupported, it
+	// has done nothing.
 	writeDurably(p []byte, off int64) error
-	// punch makes zeros and gives octets back; zero makes zeros and keeps their room. With
-	// errUnsupported they have done nothing.
+	// punch makes zeros and frees their space; zero makes zeros and keeps their space. If they
+	// return errUnsupported, they have done nothing.
 	punch(off, n int64) error
 	zero(off, n int64) error
 	// sync makes everything durable that was done before it was called.
@@ -27,10 +27,10 @@ type medium interface {
 	close() error
 }
 
-// errUnsupported is the answer of a medium that cannot do something in a quick way.
+// errUnsupported is the error of a medium that does not support a quick way to do something.
 var errUnsupported = errors.New("not supported by the medium")
 
-// A lossError is that of a change that was a sync as well: it may have dropped octets of others.
+// A lossError is the error of a change that was also a sync: octets of other writes may be lost.
 type lossError struct{ err error }
 
 func (e lossError) Error() string { return e.err.Error() }
@@ -39,15 +39,15 @@ func (e lossError) Unwrap() error { return e.err }
 const (
 	// zeroPart is how many zeros are written at once, with other operations in between.
 	zeroPart = 1 << 20
-	// quickPart is how many octets a medium makes zeros, or trims, at once where it need not
-	// write them.
+	// quickPart is how many octets a medium makes zeros, or trims, at once if it need not write
+	// them.
 	quickPart = 64 << 20
 )
 
 var zeros [zeroPart]byte
 
-// A volume is a Backend on a medium: it checks, keeps blocks whole, joins syncs, fails after
-// one that fails, and does in a slow way what the medium cannot do in a quick one.
+// A volume is a Backend on a medium: it checks operations, keeps blocks atomic, shares syncs, fails
+// after a failed sync, and does slowly what the medium cannot do quickly.
 type volume struct {
 	geometry
 	medium   medium
@@ -58,9 +58,9 @@ type volume struct {
 	syncs  *syncs
 	closed atomic.Bool
 
-	// How the medium does it: false once it could not.
+	// What the medium supports: false after errUnsupported.
 	writesDurably, punches, zeroes atomic.Bool
-	durably                        atomic.Bool // there is a writeDurably under way
+	durably                        atomic.Bool // a writeDurably is running
 }
 
 func newVolume(g geometry, m medium, volatile bool, t Traits) (*volume, error) {
@@ -75,13 +75,13 @@ func newVolume(g geometry, m medium, volatile bool, t Traits) (*volume, error) {
 	return v, err
 }
 
-// Volatile is that of [Backend].
+// Volatile implements [Backend].
 func (v *volume) Volatile() bool { return v.volatile }
 
-// Traits is that of [Describe].
+// Traits returns the traits for [Describe].
 func (v *volume) Traits() Traits { return v.traits }
 
-// ReadAt is that of [Backend].
+// ReadAt implements [Backend].
 func (v *volume) ReadAt(ctx context.Context, p []byte, off int64) error {
 	n := int64(len(p))
 	if err := v.begin(ctx, OpRead, off, n, false); err != nil {
@@ -98,7 +98,7 @@ func (v *volume) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
-// WriteAt is that of [Backend].
+// WriteAt implements [Backend].
 func (v *volume) WriteAt(ctx context.Context, p []byte, off int64, fua bool) error {
 	n := int64(len(p))
 	if err := v.begin(ctx, OpWrite, off, n, true); err != nil || n == 0 {
@@ -200,7 +200,7 @@ func (v *volume) settle(ctx context.Context, op Op, off, n int64, fua bool) erro
 	return v.syncs.flush(ctx, off, n)
 }
 
-// Flush is that of [Backend].
+// Flush implements [Backend].
 func (v *volume) Flush(ctx context.Context) error {
 	switch {
 	case v.closed.Load():
@@ -227,7 +227,7 @@ func (v *volume) begin(ctx context.Context, op Op, off, n int64, changes bool) e
 	return nil
 }
 
-// Close is that of [Backend].
+// Close implements [Backend].
 func (v *volume) Close() error {
 	if v.closed.Swap(true) {
 		return &Error{Kind: ErrClosed, Op: OpClose}

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// WriteZeroes is that of [Backend].
+// WriteZeroes implements [Backend].
 func (v *volume) WriteZeroes(ctx context.Context, off, n int64, unmap, fua bool) error {
 	if err := v.begin(ctx, OpWriteZeroes, off, n, true); err != nil {
 		return err
@@ -21,7 +21,7 @@ func (v *volume) WriteZeroes(ctx context.Context, off, n int64, unmap, fua bool)
 	return v.settle(ctx, OpWriteZeroes, off, n, fua)
 }
 
-// Trim is that of [Backend].
+// Trim implements [Backend].
 func (v *volume) Trim(ctx context.Context, off, n int64) error {
 	if err := v.begin(ctx, OpTrim, off, n, true); err != nil {
 		return err

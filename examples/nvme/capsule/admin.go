@@ -1,7 +1,7 @@
 package capsule
 
-// Abort is the command that asks to cancel another one (Base 2.0, 5.1). DW0 of the response has bit 0 clear if
-// that was aborted.
+// Abort is the command that requests to cancel another one (Base 2.0, 5.1). DW0 of the response has bit 0 clear if
+// the other command was aborted.
 //
 //	40 SQID, 16 bits | 42 CID, 16 bits
 type Abort struct {
@@ -35,7 +35,7 @@ const (
 	EventNotice = 2
 )
 
-// EventPersistentError is the Info of an EventError: the controller works no more, and is to be reset.
+// EventPersistentError is the Info of an EventError: the controller no longer works, and must be reset.
 const EventPersistentError = 3
 
 // The events that a target of this project reports.
@@ -56,7 +56,7 @@ const (
 type AsyncEvent struct {
 	Type uint8 // 3 bits
 	Info uint8
-	LID  uint8 // the log page that tells more
+	LID  uint8 // the log page with more information
 }
 
 // ParseAsyncEvent reads DW0 of the response.
@@ -64,7 +64,7 @@ func ParseAsyncEvent(dw0 uint32) AsyncEvent {
 	return AsyncEvent{Type: uint8(dw0 & 7), Info: uint8(dw0 >> 8), LID: uint8(dw0 >> 16)}
 }
 
-// DW0 is the event as DW0 of the response.
+// DW0 returns the event as DW0 of the response.
 func (e AsyncEvent) DW0() uint32 {
 	return uint32(e.Type&7) | uint32(e.Info)<<8 | uint32(e.LID)<<16
 }

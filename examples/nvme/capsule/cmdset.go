@@ -2,8 +2,8 @@ package capsule
 
 import "encoding/binary"
 
-// IdentifyNVM is the data of Identify, CNS 6 and CSI 0 (NVM command set 1.0, 4.1.5.4): limits of commands, 0 where
-// there is none.
+// IdentifyNVM is the data of Identify, CNS 6 and CSI 0 (NVM command set 1.0, 4.1.5.4): limits of commands, 0 for
+// no limit.
 //
 //	0 VSL | 1 WZSL | 2 WUSL | 3 DMRL | 4 DMRSL, 32 bits | 8 DMSL, 64 bits
 type IdentifyNVM struct {
@@ -15,7 +15,7 @@ type IdentifyNVM struct {
 	DMSL  uint64 // LBAs of a whole command; DMRSL: of one range
 }
 
-// Put writes the data to a page of 4096 octets, zeros where there is no field.
+// Put writes the data to a page of 4096 octets, with zeros elsewhere.
 func (n IdentifyNVM) Put(page []byte) {
 	page = page[:PageSize]
 	clear(page)

@@ -8,7 +8,7 @@ import (
 const (
 	// ConnectDataSize is the length of the data of Connect, in octets.
 	ConnectDataSize = 1024
-	// AnyController is the CNTLID in Connect on the admin queue: the target makes one.
+	// AnyController is the CNTLID in Connect on the admin queue: the target makes a controller.
 	AnyController = 0xFFFF
 	// MaxCNTLID is the largest CNTLID of a controller.
 	MaxCNTLID = 0xFFEF
@@ -29,7 +29,7 @@ type Connect struct {
 	KATO   uint32 // keep alive timeout in milliseconds; 0: none
 }
 
-// ParseConnect reads a command of which IsConnect is true.
+// ParseConnect reads a command for which IsConnect reports true.
 func ParseConnect(c *SQE) Connect {
 	return Connect{
 		RecFmt: uint16(c.CDW10),
@@ -55,12 +55,12 @@ func (m Connect) SQE(cid uint16, sgl SGL) SQE {
 type ConnectData struct {
 	HostID  [16]byte
 	CNTLID  uint16
-	SubNQN  string // as it came, up to the first NUL or whole: see CheckNQN
+	SubNQN  string // as received, up to the first NUL or whole: see CheckNQN
 	HostNQN string // likewise
 }
 
-// ParseConnectData reads the data of Connect. A length other than 1024 is StatusInvalidSGLLength. The names are
-// not checked, since a target answers differently to each of them.
+// ParseConnectData reads the data of Connect. If the length is not 1024, the status is StatusInvalidSGLLength. The
+// names are not checked, since a target answers differently to each of them.
 func ParseConnectData(b []byte) (ConnectData, Status) {
 	if len(b) != ConnectDataSize {
 		return ConnectData{}, StatusInvalidSGLLength
@@ -73,8 +73,8 @@ func ParseConnectData(b []byte) (ConnectData, Status) {
 	}, Success
 }
 
-// CheckHost checks the name and the identifier of the host. The status is StatusConnectParameter, with the
-// parameter that is wrong, or Success.
+// CheckHost checks the name and the identifier of the host. The status is StatusConnectParameter, with the wrong
+// parameter, or Success.
 func (d *ConnectData) CheckHost() (ConnectParameter, Status) {
 	if CheckNQN(d.HostNQN) != nil {
 		return ParamHostNQN, StatusConnectParameter
@@ -85,7 +85,7 @@ func (d *ConnectData) CheckHost() (ConnectParameter, Status) {
 	return ConnectParameter{}, Success
 }
 
-// Put writes the 1024 octets of the data to b, which is at least as long. The names must have passed CheckNQN.
+// Put writes the 1024 octets of the data to b, which must be long enough. The names must have passed CheckNQN.
 func (d *ConnectData) Put(b []byte) {
 	b = b[:ConnectDataSize]
 	clear(b)
@@ -95,7 +95,7 @@ func (d *ConnectData) Put(b []byte) {
 	putNUL(b[512:512+nqnSize], d.HostNQN)
 }
 
-// A ConnectParameter says which octets StatusConnectParameter is about: DW0 of the response.
+// A ConnectParameter says which octets StatusConnectParameter refers to: DW0 of the response.
 type ConnectParameter struct {
 	InData bool   // IATTR: the offset is in the data, and not in the SQE
 	Offset uint16 // IPO
@@ -116,7 +116,7 @@ var parameterNames = map[ConnectParameter]string{
 	ParamSubNQN: "SUBNQN", ParamHostNQN: "HOSTNQN",
 }
 
-// DW0 is the parameter as DW0 of the response.
+// DW0 returns the parameter as DW0 of the response.
 func (p ConnectParameter) DW0() uint32 {
 	if p.InData {
 		return 1<<16 | uint32(p.Offset)
@@ -149,11 +149,11 @@ func (e *ConnectError) Error() string {
 	return "nvme: connect: " + e.Status.String()
 }
 
-// Unwrap is the StatusError of the status.
+// Unwrap returns the StatusError of the status.
 func (e *ConnectError) Unwrap() error { return StatusError{e.Status} }
 
-// ParseConnectResponse reads the response to Connect: the CNTLID, or a *ConnectError. A CNTLID that no controller can
-// have, and a target that asks for authentication, are errors too.
+// ParseConnectResponse reads the response to Connect: the CNTLID, or a *ConnectError. It also returns an error for a
+// CNTLID that no controller can have, and for a target that requests authentication.
 func ParseConnectResponse(r *CQE) (cntlid uint16, err error) {
 	if !r.Status.OK() {
 		e := &ConnectError{Status: r.Status}

@@ -30,8 +30,8 @@ const (
 	ctrlMinIORCSZ       uint32 = CQESize / capsuleUnit
 )
 
-// IdentifyController is the data of Identify, CNS 1 (Base 2.0, 5.17.2.1), as far as it is used. Offsets are at the
-// fields.
+// IdentifyController is the data of Identify, CNS 1 (Base 2.0, 5.17.2.1), as far as they are used. The comments of
+// the fields contain their offsets.
 type IdentifyController struct {
 	VID       uint16   // 0
 	SSVID     uint16   // 2
@@ -124,7 +124,7 @@ func (c *IdentifyController) each32(f func(off int, v *uint32)) {
 	f(1796, &c.IORCSZ)
 }
 
-// Put writes the data to a page of 4096 octets, zeros where there is no field. A text that is too long is cut off: see
+// Put writes the data to a page of 4096 octets, with zeros elsewhere. It truncates a text that is too long: see
 // CheckText.
 func (c *IdentifyController) Put(page []byte) {
 	b := page[:PageSize]
@@ -139,7 +139,7 @@ func (c *IdentifyController) Put(page []byte) {
 	c.each32(func(off int, v *uint32) { binary.LittleEndian.PutUint32(b[off:], *v) })
 }
 
-// ParseIdentifyController reads the data, of at least 4096 octets. The texts are as they came, which may not be ASCII.
+// ParseIdentifyController reads the data, of at least 4096 octets. The texts are as received, and may not be ASCII.
 func ParseIdentifyController(b []byte) (*IdentifyController, error) {
 	if len(b) < PageSize {
 		return nil, malformed("an Identify Controller of %d octets", len(b))
@@ -157,7 +157,7 @@ func ParseIdentifyController(b []byte) (*IdentifyController, error) {
 	return c, nil
 }
 
-// CheckText checks the texts that a target has, before it uses them: whether they fit, and are ASCII.
+// CheckText checks the texts of a target before it uses them: whether they fit, and are ASCII.
 func (c *IdentifyController) CheckText() error {
 	if err := checkText("serial number", c.SN, 20); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (c *IdentifyController) CheckText() error {
 }
 
 // CheckHost checks what a host of this package needs from the controller to which it connected as cntlid; the limits
-// of commands matter on I/O controllers alone.
+// of commands matter only on I/O controllers.
 func (c *IdentifyController) CheckHost(cntlid uint16) error {
 	switch {
 	case c.CNTLID != cntlid:
@@ -197,7 +197,7 @@ func (c *IdentifyController) CheckHost(cntlid uint16) error {
 	return nil
 }
 
-// InCapsuleSize is how many octets of data a command on an I/O queue may have in its capsule: 0 if none.
+// InCapsuleSize returns how many octets of data a command on an I/O queue may have in its capsule: 0 if none.
 func (c *IdentifyController) InCapsuleSize() uint64 {
 	if c.SGLS&SGLSInCapsule == 0 || c.IOCCSZ < ctrlMinIOCCSZ {
 		return 0
@@ -205,7 +205,7 @@ func (c *IdentifyController) InCapsuleSize() uint64 {
 	return uint64(c.IOCCSZ-ctrlMinIOCCSZ) * capsuleUnit
 }
 
-// MaxTransfer is how many octets a command may move, with CAP.MPSMIN (4 bits). 0: there is no limit.
+// MaxTransfer returns how many octets a command may move, with CAP.MPSMIN (4 bits). 0: there is no limit.
 func (c *IdentifyController) MaxTransfer(mpsmin uint8) uint64 {
 	if c.MDTS == 0 {
 		return 0

@@ -18,8 +18,8 @@ type CQE struct {
 	Status   Status
 }
 
-// ParseCQE reads a response. A message of another length than 16 octets is none, and the host closes the
-// connection. The phase bit is not looked at.
+// ParseCQE reads a response. A message with a length other than 16 octets is not a response, and the host closes
+// the connection. The phase bit is ignored.
 func ParseCQE(msg []byte) (CQE, error) {
 	if len(msg) != CQESize {
 		return CQE{}, errCQESize
@@ -36,7 +36,7 @@ func ParseCQE(msg []byte) (CQE, error) {
 
 var errCQESize = malformed("a response of another length than %d octets", CQESize)
 
-// Put writes the 16 octets of the response to b, which is at least as long.
+// Put writes the 16 octets of the response to b, which must be long enough.
 func (r *CQE) Put(b []byte) {
 	_ = b[CQESize-1]
 	binary.LittleEndian.PutUint32(b[0:], r.DW0)
@@ -54,7 +54,7 @@ func (r *CQE) Append(dst []byte) []byte {
 	return append(dst, b[:]...)
 }
 
-// Value is DW1 and DW0 as one number: the value of a property.
+// Value returns DW1 and DW0 as one number: the value of a property.
 func (r *CQE) Value() uint64 { return uint64(r.DW1)<<32 | uint64(r.DW0) }
 
 // SetValue stores the value of a property.

@@ -10,12 +10,12 @@ const (
 	descriptorHeader = 4
 )
 
-// Descriptors is the data of Identify, CNS 3: what names a namespace. An identifier of zeros is none. Each
+// Descriptors is the data of Identify, CNS 3: the identifiers of a namespace. An identifier of zeros is none. Each
 // descriptor is
 //
 //	0 type | 1 length | 2 reserved[2] | 4 value
 //
-// and one of length 0 ends them.
+// and a descriptor of length 0 ends them.
 type Descriptors struct {
 	UUID  [16]byte
 	NGUID [16]byte
@@ -42,8 +42,8 @@ func (d *Descriptors) Put(page []byte) {
 	put(descCSI, []byte{d.CSI}, true)
 }
 
-// ParseDescriptors reads the descriptors of a page of 4096 octets. Those of unknown types are skipped. One that
-// exceeds the page, has not the length of its type, or is there twice is an error.
+// ParseDescriptors reads the descriptors of a page of 4096 octets. It skips descriptors of unknown types. A descriptor
+// that exceeds the page, does not have the length of its type, or occurs twice is an error.
 func ParseDescriptors(page []byte) (*Descriptors, error) {
 	if len(page) < PageSize {
 		return nil, malformed("namespace descriptors of %d octets", len(page))
@@ -72,7 +72,7 @@ func ParseDescriptors(page []byte) (*Descriptors, error) {
 	return d, nil
 }
 
-// descriptorSize is how long the value of a type is. 0: the type is not known.
+// descriptorSize returns the length of the value of a type. 0: the type is not known.
 func descriptorSize(kind byte) int {
 	switch kind {
 	case descEUI64:

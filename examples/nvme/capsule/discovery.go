@@ -6,7 +6,7 @@ const (
 	// DiscoveryHeaderSize and DiscoveryEntrySize are lengths in the log page LogDiscovery, in octets.
 	DiscoveryHeaderSize = 1024
 	DiscoveryEntrySize  = 1024
-	// MaxDiscoveryEntries is how many entries a host takes.
+	// MaxDiscoveryEntries is the maximum number of entries that a host accepts.
 	MaxDiscoveryEntries = 4096
 )
 
@@ -32,7 +32,7 @@ type DiscoveryHeader struct {
 	NUMREC uint64
 }
 
-// Put writes the 1024 octets of the header to b, which is at least as long.
+// Put writes the 1024 octets of the header to b, which must be long enough.
 func (h DiscoveryHeader) Put(b []byte) {
 	b = b[:DiscoveryHeaderSize]
 	clear(b)
@@ -56,10 +56,10 @@ func ParseDiscoveryHeader(b []byte) (DiscoveryHeader, error) {
 	return h, nil
 }
 
-// Length is the length of the log with all its entries, in octets.
+// Length returns the length of the log with all its entries, in octets.
 func (h DiscoveryHeader) Length() uint64 { return DiscoveryHeaderSize + h.NUMREC*DiscoveryEntrySize }
 
-// A DiscoveryEntry is where a subsystem can be reached.
+// A DiscoveryEntry says where a subsystem can be reached.
 //
 //	  0 TRTYPE | 1 ADRFAM | 2 SUBTYPE | 3 TREQ | 4 PORTID, 16 bits | 6 CNTLID, 16 bits | 8 ASQSZ, 16 bits
 //	 10 EFLAGS, 16 bits | 32 TRSVCID[32] | 256 SUBNQN[256] | 512 TRADDR[256]
@@ -81,8 +81,8 @@ type DiscoveryEntry struct {
 	CMS     uint8
 }
 
-// Put writes the 1024 octets of the entry to b, which is at least as long. What is too long for its field is cut
-// off.
+// Put writes the 1024 octets of the entry to b, which must be long enough. It truncates a text that is too long for its
+// field.
 func (e *DiscoveryEntry) Put(b []byte) {
 	b = b[:DiscoveryEntrySize]
 	clear(b)
@@ -98,7 +98,7 @@ func (e *DiscoveryEntry) Put(b []byte) {
 }
 
 // ParseDiscoveryEntry reads one entry, of at least 1024 octets. A name that CheckNQN refuses is an error. TRSVCID and
-// TRADDR are as they came, without the NULs and spaces behind them.
+// TRADDR are as received, without trailing NULs and spaces.
 func ParseDiscoveryEntry(b []byte) (DiscoveryEntry, error) {
 	if len(b) < DiscoveryEntrySize {
 		return DiscoveryEntry{}, malformed("a discovery entry of %d octets", len(b))
@@ -117,8 +117,8 @@ func ParseDiscoveryEntry(b []byte) (DiscoveryEntry, error) {
 	return e, CheckNQN(e.SubNQN)
 }
 
-// ParseDiscoveryLog reads a whole log. Fewer entries than the header tells are an error; octets behind them are not
-// looked at.
+// ParseDiscoveryLog reads a whole log. If there are fewer entries than the header says, it returns an error; it ignores
+// octets after the entries.
 func ParseDiscoveryLog(b []byte) (DiscoveryHeader, []DiscoveryEntry, error) {
 	h, err := ParseDiscoveryHeader(b)
 	if err != nil {

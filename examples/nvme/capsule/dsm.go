@@ -5,7 +5,7 @@ import "encoding/binary"
 const (
 	// DSMRangeSize is the length of a range, in octets.
 	DSMRangeSize = 16
-	// MaxDSMRanges is how many ranges a command can have.
+	// MaxDSMRanges is the maximum number of ranges of a command.
 	MaxDSMRanges = 256
 )
 
@@ -39,7 +39,7 @@ func (m DSM) SQE(cid uint16, sgl SGL) SQE {
 	return c
 }
 
-// Ranges is the number of ranges: 1 to 256.
+// Ranges returns the number of ranges: 1 to 256.
 func (m DSM) Ranges() int { return int(m.NR) + 1 }
 
 // Check checks the command against the namespace, and the length of its data, which may be longer than the ranges:
@@ -60,7 +60,7 @@ type DSMRange struct {
 	SLBA       uint64
 }
 
-// ParseDSMRange reads range i of the data, which is long enough: see DSM.Check.
+// ParseDSMRange reads range i of the data, which must be long enough: see DSM.Check.
 func ParseDSMRange(data []byte, i int) DSMRange {
 	b := data[DSMRangeSize*i:][:DSMRangeSize]
 	return DSMRange{

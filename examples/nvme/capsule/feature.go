@@ -71,13 +71,13 @@ type QueueCount struct {
 	NSQ, NCQ uint16 // 0's based; 0xFFFF is not allowed
 }
 
-// Queues is the count of n queues of each kind, 1 to 0xFFFF.
+// Queues returns the count of n queues of each kind, 1 to 0xFFFF.
 func Queues(n int) QueueCount { return QueueCount{uint16(n - 1), uint16(n - 1)} }
 
 // ParseQueueCount reads the value.
 func ParseQueueCount(v uint32) QueueCount { return QueueCount{uint16(v), uint16(v >> 16)} }
 
-// Value is the value of the feature.
+// Value returns the value of the feature.
 func (q QueueCount) Value() uint32 { return uint32(q.NSQ) | uint32(q.NCQ)<<16 }
 
 // Check checks the count that a host asks for: 0xFFFF is StatusInvalidField.
@@ -88,5 +88,5 @@ func (q QueueCount) Check() Status {
 	return Success
 }
 
-// Pairs is how many pairs of a submission and a completion queue there are: at least 1.
+// Pairs returns how many pairs of a submission and a completion queue there are: at least 1.
 func (q QueueCount) Pairs() int { return int(min(q.NSQ, q.NCQ)) + 1 }

@@ -42,7 +42,7 @@ func (m RW) SQE(cid uint16, sgl SGL) SQE {
 	return c
 }
 
-// Blocks is the number of LBAs: 1 to 65536.
+// Blocks returns the number of LBAs: 1 to 65536.
 func (m RW) Blocks() uint64 { return uint64(m.NLB) + 1 }
 
 // Bounds are what commands on a namespace may not exceed.
@@ -53,7 +53,7 @@ type Bounds struct {
 	ReadOnly    bool
 }
 
-// Contains tells whether n LBAs from slba on are in the namespace.
+// Contains reports whether n LBAs from slba on are in the namespace.
 func (b *Bounds) Contains(slba, n uint64) bool { return slba <= b.NSZE && n <= b.NSZE-slba }
 
 // Check checks the command against the namespace, in the order in which a target answers: a write to a read-only

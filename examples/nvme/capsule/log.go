@@ -31,7 +31,7 @@ type GetLogPage struct {
 	Offset uint64 // in octets
 }
 
-// NewGetLogPage is the command for n octets of a log: a multiple of 4 that is not 0.
+// NewGetLogPage returns the command for n octets of a log: a multiple of 4 that is not 0.
 func NewGetLogPage(lid uint8, off uint64, n uint32, rae bool) GetLogPage {
 	return GetLogPage{NSID: BroadcastNSID, LID: lid, RAE: rae, NUMD: n/4 - 1, Offset: off}
 }
@@ -57,7 +57,7 @@ func (m GetLogPage) SQE(cid uint16, sgl SGL) SQE {
 	return c
 }
 
-// Length is how many octets the host asks for: 4 to 16 GiB. Check it before memory is made for it.
+// Length returns how many octets the host asks for: 4 to 16 GiB. Check it before memory is made for it.
 func (m GetLogPage) Length() uint64 { return (uint64(m.NUMD) + 1) * 4 }
 
 // Check checks the length and the offset: at most max octets, as many as there is room for at the host, and an

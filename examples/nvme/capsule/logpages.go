@@ -17,7 +17,7 @@ type ErrorEntry struct {
 	NSID     uint32
 }
 
-// Put writes the 64 octets of the entry to b, which is at least as long.
+// Put writes the 64 octets of the entry to b, which must be long enough.
 func (e *ErrorEntry) Put(b []byte) {
 	b = b[:ErrorEntrySize]
 	clear(b)
@@ -54,7 +54,7 @@ type Firmware struct {
 	FRS [7]string // revisions, ASCII of up to 8 octets
 }
 
-// Put writes the 512 octets of the log to b, which is at least as long.
+// Put writes the 512 octets of the log to b, which must be long enough.
 func (f *Firmware) Put(b []byte) {
 	b = b[:FirmwareSize]
 	clear(b)
@@ -92,7 +92,7 @@ type Effects struct {
 	IO    [256]uint32
 }
 
-// Put writes the 4096 octets of the log to b, which is at least as long.
+// Put writes the 4096 octets of the log to b, which must be long enough.
 func (e *Effects) Put(b []byte) {
 	b = b[:EffectsSize]
 	clear(b)

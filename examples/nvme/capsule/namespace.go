@@ -53,7 +53,7 @@ type IdentifyNamespace struct {
 	LBAF     [formats]LBAFormat // 128
 }
 
-// Put writes the data to a page of 4096 octets, zeros where there is no field.
+// Put writes the data to a page of 4096 octets, with zeros elsewhere.
 func (n *IdentifyNamespace) Put(page []byte) {
 	b := page[:PageSize]
 	clear(b)
@@ -105,13 +105,13 @@ type Geometry struct {
 	Blocks uint64
 }
 
-// BlockSize is the length of an LBA, in octets.
+// BlockSize returns the length of an LBA, in octets.
 func (g Geometry) BlockSize() int { return 1 << g.LBADS }
 
-// Size is the size in octets.
+// Size returns the size in octets.
 func (g Geometry) Size() int64 { return int64(g.Blocks << g.LBADS) }
 
-// Geometry is the size of the namespace, checked: a format that there is, without metadata, of LBAs of 512 octets to
+// Geometry returns the size of the namespace, checked: a format that there is, without metadata, of LBAs of 512 octets to
 // 64 KiB; a size that an int64 holds, in octets. A namespace that is all zero is ErrInactive.
 func (n *IdentifyNamespace) Geometry() (Geometry, error) {
 	if *n == (IdentifyNamespace{}) {

@@ -34,7 +34,7 @@ func CheckNQN(nqn string) error {
 	return nil
 }
 
-// untilNUL is a string in a field, which ends at the first NUL or with the field.
+// untilNUL returns a string in a field, which ends at the first NUL or with the field.
 func untilNUL(b []byte) string {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]

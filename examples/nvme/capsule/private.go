@@ -20,7 +20,7 @@ type Request struct {
 }
 
 // ParseRequest reads the private data of an MPA Request. The status is RejectLength or RejectRecFmt, or 0.
-// Octets after the first 32 are not looked at.
+// Octets after the first 32 are ignored.
 func ParseRequest(b []byte) (Request, RejectStatus) {
 	if len(b) < PrivateSize {
 		return Request{}, RejectLength

@@ -8,7 +8,7 @@ const (
 	PropCSTS = 0x1C // 4 octets, read-only
 )
 
-// propertySize is how long a property is, in octets. 0: there is none at the offset.
+// propertySize returns the length of a property in octets, 0 if there is none at the offset.
 func propertySize(off uint32) int {
 	switch off {
 	case PropCAP:
@@ -38,10 +38,10 @@ func ParseProperty(c *SQE) Property {
 	return m
 }
 
-// GetProperty is the command that reads a property, one of the constants.
+// GetProperty returns the command that reads a property, one of the constants.
 func GetProperty(off uint32) Property { return Property{Attrib: attribOf(off), Offset: off} }
 
-// SetProperty is the command that writes a property.
+// SetProperty returns the command that writes a property.
 func SetProperty(off uint32, v uint64) Property {
 	return Property{Set: true, Attrib: attribOf(off), Offset: off, Value: v}
 }

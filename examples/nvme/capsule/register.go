@@ -42,7 +42,7 @@ func ParseCAP(v uint64) CAP {
 	}
 }
 
-// Value is the value of the property.
+// Value returns the value of the property.
 func (c CAP) Value() uint64 {
 	return uint64(c.MQES) | bit64(c.CQR, 16) | uint64(c.TO)<<24 | uint64(c.CSS)<<37 |
 		uint64(c.MPSMIN&15)<<48 | uint64(c.MPSMAX&15)<<52
@@ -84,13 +84,13 @@ func ParseCC(v uint32) CC {
 	}
 }
 
-// Value is the value of the property.
+// Value returns the value of the property.
 func (c CC) Value() uint32 {
 	return uint32(bit64(c.EN, 0)) | uint32(c.CSS&7)<<4 | uint32(c.MPS&15)<<7 | uint32(c.AMS&7)<<11 |
 		uint32(c.SHN&3)<<14 | uint32(c.IOSQES&15)<<16 | uint32(c.IOCQES&15)<<20
 }
 
-// Supported tells whether a controller can be enabled with the fields: the NVM command set, pages of 4 KiB, round
+// Supported reports whether a controller can be enabled with the fields: the NVM command set, pages of 4 KiB, round
 // robin, and entries of 64 and 16 octets.
 func (c CC) Supported() bool {
 	return c.CSS == 0 && c.MPS == 0 && c.AMS == 0 && c.IOSQES == 6 && c.IOCQES == 4
@@ -110,12 +110,12 @@ func ParseCSTS(v uint32) CSTS {
 	return CSTS{RDY: v&1 == 1, CFS: v>>1&1 == 1, SHST: uint8(v >> 2 & 3)}
 }
 
-// Value is the value of the property.
+// Value returns the value of the property.
 func (s CSTS) Value() uint32 {
 	return uint32(bit64(s.RDY, 0)|bit64(s.CFS, 1)) | uint32(s.SHST&3)<<2
 }
 
-// bit64 is a number with one bit, which is set or not.
+// bit64 returns a number with one bit, which is set or not.
 func bit64(set bool, n uint) uint64 {
 	if set {
 		return 1 << n

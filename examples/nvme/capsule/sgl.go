@@ -62,7 +62,7 @@ func (s *SGL) Address() uint64 { return binary.LittleEndian.Uint64(s[0:]) }
 // Key is the STag of a keyed descriptor.
 func (s *SGL) Key() uint32 { return binary.LittleEndian.Uint32(s[11:]) }
 
-// Length is the length of the data, in octets: 24 bits in a keyed descriptor, 32 in others.
+// Length returns the length of the data, in octets: 24 bits in a keyed descriptor, 32 in others.
 func (s *SGL) Length() uint32 {
 	n := binary.LittleEndian.Uint32(s[8:])
 	if s.Type()>>4 == sglTypeKeyed {

@@ -40,7 +40,7 @@ type SMART struct {
 	MediaErrors     uint64
 }
 
-// Put writes the 512 octets of the log to b, which is at least as long.
+// Put writes the 512 octets of the log to b, which must be long enough.
 func (l *SMART) Put(b []byte) {
 	b = b[:SMARTSize]
 	clear(b)

@@ -68,7 +68,7 @@ func ParseSQE(msg []byte) (SQE, []byte, error) {
 
 var errShortSQE = malformed("a command shorter than %d octets", SQESize)
 
-// Put writes the 64 octets of the command to b, which is at least as long.
+// Put writes the 64 octets of the command to b, which must be long enough.
 func (c *SQE) Put(b []byte) {
 	_ = b[SQESize-1]
 	b[0] = byte(c.Opcode)
@@ -97,7 +97,7 @@ func (c *SQE) Append(dst []byte) []byte {
 // FCType is the type of a Fabrics command.
 func (c *SQE) FCType() FCType { return FCType(c.NSID) }
 
-// IsConnect tells whether the command is Connect, which is the first one on each queue.
+// IsConnect reports whether the command is Connect, which is the first one on each queue.
 func (c *SQE) IsConnect() bool { return c.Opcode == OpFabrics && c.FCType() == FCConnect }
 
 // Direction is which way the data goes, as the opcode says, or the type of the Fabrics command.

@@ -110,7 +110,7 @@ func (s Status) WithDNR() Status { return s | statusDNR }
 // WithoutDNR is the status with DNR clear.
 func (s Status) WithoutDNR() Status { return s &^ statusDNR }
 
-// Is tells whether the two are the same code, whatever else they contain.
+// Is reports whether the two are the same code, whatever else they contain.
 func (s Status) Is(other Status) bool { return s.Code() == other.Code() }
 
 // OK tells that the command succeeded.
@@ -147,7 +147,7 @@ type StatusError struct{ Status Status }
 
 func (e StatusError) Error() string { return "nvme: " + e.Status.String() }
 
-// Is tells whether the target is a StatusError of the same code. More and DNR make no difference.
+// Is reports whether the target is a StatusError of the same code. More and DNR make no difference.
 func (e StatusError) Is(target error) bool {
 	t, ok := target.(StatusError)
 	return ok && e.Status.Is(t.Status)

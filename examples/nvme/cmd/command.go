@@ -11,21 +11,21 @@ import (
 	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
-// The streams are what a command reads from and writes to: results go to out, logs to diag.
+// The streams are the inputs and outputs of a command: results go to out, logs to diag.
 type streams struct {
 	in        io.Reader
 	out, diag io.Writer
 }
 
-// An action does what a command line asks for, with its arguments that are no flags.
+// An action executes a command line; args are the arguments that are not flags.
 type action func(ctx context.Context, s *streams, args []string) error
 
-// A command is one of the program's.
+// A command is a command of the program.
 type command struct {
 	name string
-	args []string // names of the arguments that are no flags
+	args []string // names of the arguments that are not flags
 	what string
-	// flags adds the flags, and returns what is done when they were parsed.
+	// flags adds the flags, and returns the action to perform after they were parsed.
 	flags func(*flag.FlagSet) action
 }
 
@@ -41,10 +41,10 @@ var commands = []command{
 	{"key", []string{"FILE"}, "make a key for -auth", keyFlags},
 }
 
-// usage is what is wrong with a command line.
+// usage returns an error about a wrong command line.
 func usage(format string, a ...any) error { return program.UsageError(fmt.Sprintf(format, a...)) }
 
-// run does what the command line asks for.
+// run executes the command line.
 func run(ctx context.Context, args []string, s *streams) error {
 	if len(args) == 0 {
 		return usage("no command; nvme help lists them")
@@ -97,7 +97,7 @@ func (c *command) run(ctx context.Context, args []string, s *streams) error {
 	return nil
 }
 
-// result calls do, and fails if a result could not be printed. What serve prints is none.
+// result calls do, and fails if a result could not be printed. The output of serve is not a result.
 func (s *streams) result(ctx context.Context, name string, do func(context.Context, *streams) error) error {
 	if name == "serve" {
 		return do(ctx, s)
@@ -107,7 +107,7 @@ func (s *streams) result(ctx context.Context, name string, do func(context.Conte
 	})
 }
 
-// parse parses flags that stand in front of arguments, behind them and between them.
+// parse parses flags before, after and between arguments.
 func parse(fs *flag.FlagSet, args []string) (rest []string, err error) {
 	for {
 		if err := fs.Parse(args); err != nil {
@@ -120,7 +120,7 @@ func parse(fs *flag.FlagSet, args []string) (rest []string, err error) {
 	}
 }
 
-// A list is a flag that may be there several times.
+// A list is a flag that may be given several times.
 type list []string
 
 func (l *list) String() string { return strings.Join(*l, " ") }

@@ -11,8 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/units"
 )
 
-// An order is a command of -control: its name, its arguments, and what it does. The result goes
-// behind the ok.
+// An order is a command of -control: its name, its arguments, and what it does. The result follows
+// the ok.
 type order struct {
 	name, args string
 	do         func(d *disks, args []string) (string, error)
@@ -26,7 +26,7 @@ var orders = []order{
 	{"stats", "", func(d *disks, _ []string) (string, error) { return d.counters(), nil }},
 }
 
-// obey carries out the orders, one a line, until in ends, or fails. Each is answered with one line, and so is a failure.
+// obey executes the orders, one per line, until in ends or fails. It answers each with one line, and also a failure.
 func (d *disks) obey(in io.Reader, out io.Writer) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {

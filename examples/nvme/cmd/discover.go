@@ -49,7 +49,7 @@ func (i *initiator) listEntries(ctx context.Context, s *streams, args []string) 
 	return nil
 }
 
-// named is the name of a value, or the value if it has none.
+// named returns the name of a value, or the value if it has none.
 func named(v uint8, names map[uint8]string) string {
 	if name, ok := names[v]; ok {
 		return name
@@ -57,7 +57,7 @@ func named(v uint8, names map[uint8]string) string {
 	return fmt.Sprint(v)
 }
 
-// clean is a text of the target, which can be anything, without what a terminal would obey.
+// clean returns a text of the target, which can be anything, without terminal control characters.
 func clean(text string) string {
 	q := fmt.Sprintf("%q", text)
 	return q[1 : len(q)-1]

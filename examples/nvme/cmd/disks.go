@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/target"
 )
 
-// The disks are a target with one subsystem, and the back ends of its namespaces.
+// disks is a target with one subsystem, and the back ends of its namespaces.
 type disks struct {
 	nqn       string
 	target    *target.Target
@@ -59,8 +59,8 @@ func (d *disks) add(spec string) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	// An NSID is not used again: hosts would take the namespace for the one that was removed, since the
-	// UUID is made of it.
+	// An NSID is not reused: hosts would take the namespace for the one that was removed, since the UUID
+	// is derived from it.
 	nsid := d.last + 1
 	if err := d.target.AddNamespace(d.nqn, target.Namespace{NSID: nsid, Backend: m.view()}); err != nil {
 		return 0, errors.Join(err, m.close())
@@ -70,7 +70,7 @@ func (d *disks) add(spec string) (uint32, error) {
 	return nsid, nil
 }
 
-// space is the medium of a namespace, under mu.
+// space returns the medium of a namespace. mu must be held.
 func (d *disks) space(nsid uint32) (*medium, error) {
 	if d.ended {
 		return nil, errEnded
@@ -82,7 +82,7 @@ func (d *disks) space(nsid uint32) (*medium, error) {
 	return m, nil
 }
 
-// remove removes a namespace. What hosts were told is written, is in its medium, and durable.
+// remove removes a namespace. All data that hosts were told are written are in its medium, and durable.
 func (d *disks) remove(nsid uint32) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,7 +111,7 @@ func (d *disks) resize(nsid uint32, size int64) error {
 	return d.target.Resize(d.nqn, nsid, m.view())
 }
 
-// end ends the target in order, and then closes the back ends.
+// end ends the target gracefully, and then closes the back ends.
 func (d *disks) end() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,7 +123,7 @@ func (d *disks) end() error {
 	return errors.Join(errs...)
 }
 
-// counters are the line of JSON: those of the target and, with -solicit, the most octets that ever were under way.
+// counters returns a line of JSON with the counters of the target and, with -solicit, the maximum number of octets that were outstanding.
 func (d *disks) counters() string {
 	c := struct {
 		target.Stats
@@ -136,7 +136,7 @@ func (d *disks) counters() string {
 	return string(line)
 }
 
-// report writes the counters now and then, until the function that it returns is called.
+// report writes the counters periodically, until stop is called.
 func (d *disks) report(w io.Writer, every time.Duration) (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
 
-// An initiator is what the flags of all commands of a host say.
+// An initiator holds the flags that all host commands share.
 type initiator struct {
 	nqn             string
 	hostNQN, hostID string
@@ -40,8 +40,8 @@ func (i *initiator) flags(fs *flag.FlagSet, io bool) {
 	}
 }
 
-// options checks the flags. Commands that meet the end of the connections are sent again on new
-// ones, for as long as -timeout says.
+// options checks the flags. If the connections end, commands are sent again on new ones, until
+// -timeout is over.
 func (i *initiator) options(addr string, s *streams) (*host.Options, error) {
 	switch {
 	case (i.hostNQN == "") != (i.hostID == ""):
@@ -105,7 +105,7 @@ func (i *initiator) connect(ctx context.Context, addr string, s *streams) (*host
 	return host.Connect(ctx, addr, nqn, o)
 }
 
-// only is the name of the only NVM subsystem that is offered over RDMA. One that listens at several addresses is one.
+// only returns the name of the only NVM subsystem that is offered over RDMA. A subsystem that listens at several addresses counts as one.
 func only(entries []host.Entry) (string, error) {
 	var names []string
 	seen := make(map[string]bool)
@@ -124,7 +124,7 @@ func only(entries []host.Entry) (string, error) {
 	return "", fmt.Errorf("%d NVM subsystems (%s)", len(names), clean(strings.Join(names, ", ")))
 }
 
-// parseUUID takes 32 hexadecimal digits, with or without hyphens.
+// parseUUID parses 32 hexadecimal digits, with or without hyphens.
 func parseUUID(text string) (id [16]byte, err error) {
 	b, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
 	if err != nil || len(b) != len(id) {

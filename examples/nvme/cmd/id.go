@@ -22,7 +22,7 @@ func idFlags(fs *flag.FlagSet) action {
 	})
 }
 
-// A field is a name, and a value to be printed as it is.
+// A field is a name, and a value to be printed unchanged.
 type field struct {
 	name  string
 	value any
@@ -34,7 +34,7 @@ func printFields(w io.Writer, fields []field) {
 	}
 }
 
-// printController prints fields of Identify Controller, by the names that nvme id-ctrl has for them.
+// printController prints fields of Identify Controller, with the names that nvme id-ctrl uses.
 func printController(ctx context.Context, w io.Writer, c *host.Controller) error {
 	id, err := c.Identify(ctx)
 	if err != nil {

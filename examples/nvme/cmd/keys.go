@@ -28,10 +28,10 @@ const (
 
 func keyFlags(*flag.FlagSet) action { return makeKey }
 
-// makeKey writes a new key to a file that is not there yet.
+// makeKey writes a new key to a file that does not exist yet.
 func makeKey(_ context.Context, _ *streams, args []string) error {
 	key := make([]byte, keyLen)
-	_, _ = rand.Read(key) // it does not fail
+	_, _ = rand.Read(key) // never fails
 	f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -43,14 +43,14 @@ func makeKey(_ context.Context, _ *streams, args []string) error {
 	return f.Close()
 }
 
-// A keyFile is what a file of keys says.
+// A keyFile holds the contents of a file of keys.
 type keyFile struct {
 	keys   []cm.Key
-	owners map[uint64]string // host NQN by the ID of a key, where there is one
+	owners map[uint64]string // host NQN by the ID of a key, for keys that have one
 }
 
-// readKeys reads a file of keys: one a line, in hexadecimal digits, and behind it the NQN of the one host that may use it,
-// or none. Empty lines, and those that begin with #, are comments.
+// readKeys reads a file of keys: one per line, in hexadecimal digits, optionally followed by the NQN of the only host that may
+// use it. Empty lines, and lines that begin with #, are comments.
 func readKeys(path string) (*keyFile, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -63,7 +63,7 @@ func readKeys(path string) (*keyFile, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if err := f.add(strings.Fields(line)); err != nil { // the key is secret: it is not in the error
+		if err := f.add(strings.Fields(line)); err != nil { // the error does not contain the key, which is secret
 			return nil, fmt.Errorf("-auth: line %d of %s: %w", n, path, err)
 		}
 	}
@@ -94,7 +94,7 @@ func (f *keyFile) add(fields []string) error {
 	return errors.New("what is behind the key is not one NQN")
 }
 
-// authorize refuses a host that uses the key of another one.
+// authorize refuses a host that uses the key of another host.
 func (f *keyFile) authorize(l *target.Login) error {
 	if owner := f.owners[l.Peer.KeyID]; owner != "" && owner != l.HostNQN {
 		return fmt.Errorf("the key is that of %s", owner)
@@ -102,15 +102,15 @@ func (f *keyFile) authorize(l *target.Login) error {
 	return nil
 }
 
-// keyID is the same wherever the key stands in a file. It is not secret, and tells nothing of a
-// random key.
+// keyID returns an ID that does not depend on the position of the key in a file. It is not secret,
+// and reveals nothing about a random key.
 func keyID(secret []byte) uint64 {
 	sum := sha256.Sum256(append([]byte("nvme key "), secret...))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// authenticator proves and verifies by the keys of a file: a target takes each of them, and a host
-// uses the first.
+// authenticator returns an Authenticator that uses the keys of a file: a target accepts each of them, and
+// a host uses the first.
 func authenticator(path string, log *slog.Logger) (iwarp.Authenticator, *keyFile, error) {
 	f, err := readKeys(path)
 	if err != nil {

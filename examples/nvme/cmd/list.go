@@ -17,7 +17,7 @@ func listFlags(fs *flag.FlagSet) action {
 	return i.with(listNamespaces)
 }
 
-// with makes an action of what is done with a controller.
+// with returns an action that connects and calls do with the controller.
 func (i *initiator) with(do func(ctx context.Context, s *streams, c *host.Controller) error) action {
 	return func(ctx context.Context, s *streams, args []string) (err error) {
 		c, err := i.connect(ctx, args[0], s)
@@ -35,7 +35,7 @@ func listNamespaces(ctx context.Context, s *streams, c *host.Controller) error {
 	if err != nil {
 		return err
 	}
-	namespaces, err := c.Namespaces(ctx) // what this host cannot use is in the error alone
+	namespaces, err := c.Namespaces(ctx) // namespaces that this host cannot use are only in the error
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NSID\tSize\tFormat\tAccess\tSerial\tModel\tUUID")
 	for _, n := range namespaces {

@@ -1,6 +1,6 @@
-// Nvme serves disks by NVMe over Fabrics with RDMA, and uses those that others serve, to show how
-// a storage program uses package iwarp. What it serves, the Linux kernel can mount; what it uses,
-// the Linux kernel can serve.
+// Nvme serves disks by NVMe over Fabrics with RDMA, and uses disks that others serve, to show how
+// a storage program uses package iwarp. The Linux kernel can mount the disks that it serves, and
+// serve disks that it uses.
 //
 //	nvme serve -backing SPEC [-backing SPEC]... [-listen HOST:PORT]... [flags]
 //	nvme discover ADDR [flags]
@@ -9,12 +9,12 @@
 //	nvme verify ADDR [-nsid N] [-jobs N] [-depth N] [-size SIZE] [-time DURATION] [flags]
 //	nvme key FILE
 //
-// The target is package target, its media are those of package backend, and the host is package
-// host; this program has their flags, and what it prints. nvme COMMAND -h lists the flags.
+// The target is package target, its media are in package backend, and the host is package host; this
+// program provides their flags and their output. nvme COMMAND -h lists the flags.
 //
-// Serve listens on loopback unless it is told otherwise. Names of hosts are no proof of anything:
-// on a network that is not trusted use -auth or the flags of TLS, which only this program's host
-// has, and not that of Linux.
+// Serve listens on loopback unless told otherwise. Names of hosts prove nothing: on an untrusted
+// network use -auth or the TLS flags. Only this program's host supports them, not the host of
+// Linux.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	os.Exit(status(ctx, os.Args[1:], &streams{in: os.Stdin, out: os.Stdout, diag: os.Stderr}))
 }
 
-// status does what the command line asks for, prints the error, a part of which may be the peer's, and returns the exit status.
+// status executes the command line, prints the error, a part of which may come from the peer, and returns the exit status.
 func status(ctx context.Context, args []string, s *streams) int {
 	return program.Status("nvme", run(ctx, args, s), s.diag)
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
 )
 
-// A medium is the back end of a namespace, whose size can be changed. A Backend has one size for as
-// long as it is open, and locks its file; so resize closes it, and opens the same again with
-// another size, while all that use it wait.
+// A medium is the back end of a namespace, whose size can be changed. An open Backend cannot change
+// its size, and locks its file. So resize closes it and opens it again with another size, while all
+// its users wait.
 type medium struct {
 	spec      backend.Spec
 	resizable bool
-	file      os.FileInfo // of what is open; nil: it is no file
-	size      int64       // of views that are made now
+	file      os.FileInfo // of the open file; nil: the back end is not a file
+	size      int64       // of new views
 
 	mu   sync.RWMutex // held, for reading, during each operation
 	back backend.Backend
@@ -41,7 +41,7 @@ func openMedium(text string, resizable bool) (*medium, error) {
 	return m, nil
 }
 
-// view is the medium as a Backend of its present size. What cannot be resized is used directly.
+// view returns the medium as a Backend of its current size. A back end that cannot be resized is used directly.
 func (m *medium) view() backend.Backend {
 	if !m.resizable {
 		return m.back
@@ -55,15 +55,15 @@ func (m *medium) close() error {
 	return m.back.Close()
 }
 
-// end closes the medium when all that was written is durable. No operation comes between the two.
+// end makes all written data durable and closes the medium. No operation can run between the two.
 func (m *medium) end() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return errors.Join(m.back.Flush(context.Background()), m.back.Close())
 }
 
-// resize changes the size of later views. A file never gets smaller: what is behind the end of the
-// views stays in it.
+// resize changes the size of later views. A file never shrinks: octets beyond the end of the views
+// stay in it.
 func (m *medium) resize(size int64) error {
 	bs := int64(m.back.BlockSize())
 	switch {
@@ -87,8 +87,8 @@ func (m *medium) resize(size int64) error {
 	return nil
 }
 
-// growFile opens the file again, larger. If that fails it is opened as it was. That a sync has failed must not be forgotten, and so
-// there is one ahead of it. A file that was moved is refused: what its path leads to now has nothing of what hosts have written.
+// growFile opens the file again with a larger size. If that fails, it opens the file as it was. A failed sync must not be forgotten, so
+// growFile syncs first. It refuses a file that was moved: the file now at its path does not contain what hosts have written.
 func (m *medium) growFile(size int64) error {
 	if m.spec.ReadOnly {
 		return fmt.Errorf("the file is read-only, and has %d octets", m.back.Size())
@@ -116,8 +116,8 @@ func (m *medium) growFile(size int64) error {
 	return err
 }
 
-// copyMemory replaces memory by memory of another size. What is zero is not copied, so that it is
-// not allocated.
+// copyMemory replaces memory by memory of another size. It does not copy zeros, so that no memory is
+// allocated for them.
 func (m *medium) copyMemory(size int64) error {
 	ctx, other := context.Background(), m.spec
 	other.Size = size

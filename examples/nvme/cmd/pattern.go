@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// A stamp is what a block that was written tells of itself in its first octets. The others follow
-// from it, so that no block is like another one, or like itself at another time.
+// A stamp describes a written block in its first octets. The other octets are derived from it, so
+// that no two blocks are equal, nor two versions of a block.
 type stamp struct {
 	seed, block uint64 // of the run; the number of the block in the namespace
-	generation  uint64 // of the block: each time that it is written has its own, from 1 on
+	generation  uint64 // of the block: each write of it has its own, from 1 on
 }
 
 const stampLen = 24
@@ -29,7 +29,7 @@ func (s stamp) fill(p []byte) {
 	}
 }
 
-// check tells how a block differs from what it should be. want is memory for a block.
+// check returns how a block differs from its expected contents. want is memory for a block.
 func (s stamp) check(got, want []byte) error {
 	s.fill(want)
 	if bytes.Equal(got, want) {

@@ -21,7 +21,7 @@ import (
 
 const defaultListen = "127.0.0.1:" + defaultPort
 
-// A serving is what the flags of serve say.
+// A serving holds the flags of serve.
 type serving struct {
 	backings, listen, allow list
 
@@ -79,7 +79,7 @@ func (f *serving) complete() error {
 	return err
 }
 
-// check finds what package target cannot see, or would take for a default.
+// check finds errors that package target cannot see, or values that it would take for a default.
 func (f *serving) check() error {
 	switch least := units.Size(capsule.PageSize << leastMDTS); {
 	case len(f.backings) == 0 && !f.control:
@@ -100,9 +100,9 @@ func (f *serving) check() error {
 	return f.checkTexts()
 }
 
-// checkTexts checks the flags that have a form of their own.
+// checkTexts checks the flags that have their own syntax.
 func (f *serving) checkTexts() error {
-	for _, spec := range f.backings { // all of them before a file is made for the first one
+	for _, spec := range f.backings { // check all before a file is made for the first one
 		if _, err := backend.ParseSpec(spec); err != nil {
 			return usage("%v", err)
 		}
@@ -120,7 +120,7 @@ func (f *serving) checkTexts() error {
 
 const maxInCapsule = 16 << 10
 
-// What one command moves is 2^MDTS pages at most.
+// One command moves at most 2^MDTS pages.
 const (
 	leastMDTS   = 2
 	defaultMDTS = 8
@@ -129,7 +129,7 @@ const (
 // dispatch is how long the data of a command may wait for the window. Hosts repeat it then.
 const dispatch = 5 * time.Second
 
-// config makes the configuration of the target. Close its Solicitor.
+// config makes the configuration of the target. The caller must close its Solicitor.
 func (f *serving) config(log *slog.Logger) (_ *target.Config, err error) {
 	c := &target.Config{
 		NoCRC: !f.crc, ORD: f.ord, SRQ: f.srq, InCapsule: f.icd, MDTS: defaultMDTS, Logger: log,
@@ -211,7 +211,7 @@ func (f *serving) open(ctx context.Context, t *target.Target) (listeners []*iwar
 	return listeners, nil
 }
 
-// wait takes connections until ctx ends, or a listener does.
+// wait accepts connections until ctx or a listener ends.
 func (f *serving) wait(ctx context.Context, s *streams, t *target.Target, listeners []*iwarp.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -220,7 +220,7 @@ func (f *serving) wait(ctx context.Context, s *streams, t *target.Target, listen
 		go func() {
 			err := t.Serve(ctx, l)
 			if ctx.Err() != nil {
-				err = nil // it was told to end
+				err = nil // ending was requested
 			}
 			cancel()
 			ended <- err
@@ -234,7 +234,7 @@ func (f *serving) wait(ctx context.Context, s *streams, t *target.Target, listen
 	return errors.Join(errs...)
 }
 
-// withPort adds the port of NVMe to an address without one.
+// withPort adds the NVMe port to an address without one.
 func withPort(addr string) string {
 	if _, _, err := net.SplitHostPort(addr); err == nil {
 		return addr

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The tlsFiles are those of one side, of PEM. Without any of them there is no TLS.
+// tlsFiles holds the names of the PEM files of one side. Without any of them there is no TLS.
 type tlsFiles struct{ cert, key, ca string }
 
 // flags adds the flags. A target and a host use the CAs for different things.
@@ -20,7 +20,7 @@ func (t *tlsFiles) flags(fs *flag.FlagSet, ca string) {
 	fs.StringVar(&t.ca, "tls-ca", "", ca)
 }
 
-// server is the configuration of a target. nil: there is no TLS.
+// server returns the configuration of a target. nil: there is no TLS.
 func (t *tlsFiles) server() (*tls.Config, error) {
 	if *t == (tlsFiles{}) {
 		return nil, nil
@@ -42,7 +42,7 @@ func (t *tlsFiles) server() (*tls.Config, error) {
 	return c, nil
 }
 
-// client is the configuration of a host that connects to addr. nil: there is no TLS.
+// client returns the configuration of a host that connects to addr. nil: there is no TLS.
 func (t *tlsFiles) client(addr string) (*tls.Config, error) {
 	if *t == (tlsFiles{}) {
 		return nil, nil
@@ -54,7 +54,7 @@ func (t *tlsFiles) client(addr string) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, _, _ = strings.Cut(name, "%") // a certificate has an address without its zone
+	name, _, _ = strings.Cut(name, "%") // a certificate contains addresses without zones
 	pool, err := t.pool()
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/units"
 )
 
-// A transfer is what the flags of read and write say.
+// A transfer holds the flags of read and write.
 type transfer struct {
 	initiator
 	nsid           uint
@@ -43,7 +43,7 @@ func (t *transfer) flags(fs *flag.FlagSet, file, length string) {
 	fs.StringVar(&t.file, "file", "", file)
 }
 
-// open connects, and finds the namespace.
+// open connects, and returns the namespace.
 func (t *transfer) open(ctx context.Context, addr string, s *streams) (*host.Controller, *host.Namespace, error) {
 	c, err := t.connect(ctx, addr, s)
 	if err != nil {
@@ -59,7 +59,7 @@ func (t *transfer) open(ctx context.Context, addr string, s *streams) (*host.Con
 	return c, n, nil
 }
 
-// check checks the flags with what the namespace is like.
+// check checks the flags against the namespace.
 func (t *transfer) check(n *host.Namespace) error {
 	bs, octets := units.Size(n.BlockSize()), units.Size(n.Size())
 	switch {
@@ -106,7 +106,7 @@ func (t *transfer) read(ctx context.Context, s *streams, args []string) (err err
 	return nil
 }
 
-// write writes, and ends with a Flush: what was written is durable when the command succeeds.
+// write writes, and ends with a Flush: the written data are durable when the command succeeds.
 func (t *transfer) write(ctx context.Context, s *streams, args []string) (err error) {
 	in := s.in
 	if t.file != "" {
@@ -135,7 +135,7 @@ func (t *transfer) write(ctx context.Context, s *streams, args []string) (err er
 	return n.Flush(ctx)
 }
 
-// copyTo writes what in has to the namespace, and returns how many octets it was.
+// copyTo writes the contents of in to the namespace, and returns the number of octets.
 func (t *transfer) copyTo(ctx context.Context, n *host.Namespace, in io.Reader) (done int64, err error) {
 	buf := make([]byte, piece)
 	for {

@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/units"
 )
 
-// A verifying is what the flags of verify say.
+// A verifying holds the flags of verify.
 type verifying struct {
 	initiator
 	nsid         uint
@@ -26,7 +26,7 @@ type verifying struct {
 	seed         uint64
 }
 
-// verifySize is how much of a larger namespace is used if nothing else is said.
+// verifySize is how much of a larger namespace is used by default.
 const verifySize = 256 << 20
 
 func verifyFlags(fs *flag.FlagSet) action {
@@ -41,7 +41,7 @@ func verifyFlags(fs *flag.FlagSet) action {
 	return v.verify
 }
 
-// area checks the flags with what the namespace is like, and returns the blocks that are used.
+// area checks the flags against the namespace, and returns the blocks that are used.
 func (v *verifying) area(n *host.Namespace) (first, blocks int64, err error) {
 	bs, octets := int64(n.BlockSize()), n.Size()
 	offset, length := int64(v.offset), int64(v.size)
@@ -63,8 +63,8 @@ func (v *verifying) area(n *host.Namespace) (first, blocks int64, err error) {
 	return offset / bs, length / bs, err
 }
 
-// verify writes and reads at random, and compares. Each of the workers, of which there is one for
-// each command outstanding, has blocks of its own, so that it knows what must be in them.
+// verify writes and reads at random, and compares. There is one worker for each outstanding command.
+// Each worker has its own blocks, so that it knows what they must contain.
 func (v *verifying) verify(ctx context.Context, s *streams, args []string) (err error) {
 	c, err := v.connect(ctx, args[0], s)
 	if err != nil {
@@ -96,7 +96,7 @@ func (v *verifying) verify(ctx context.Context, s *streams, args []string) (err 
 	return nil
 }
 
-// workers runs all workers: for a time, and after a Flush once over all that they have written.
+// workers runs all workers: for a time, and after a Flush once over everything that they have written.
 func (r *results) workers(ctx context.Context, n *host.Namespace, v *verifying, first, blocks int64) {
 	end := time.Now().Add(v.span)
 	var list []*worker
@@ -119,7 +119,7 @@ func (r *results) workers(ctx context.Context, n *host.Namespace, v *verifying, 
 	each(func(w *worker) { w.readAll(ctx) })
 }
 
-// The results are those of all workers.
+// results holds the results of all workers.
 type results struct {
 	writes, reads, compared atomic.Int64
 	tooMany                 atomic.Bool
@@ -129,7 +129,7 @@ type results struct {
 	errors int
 }
 
-// mostErrors is how many errors end the run: there is nothing to be learned from more of them.
+// mostErrors is how many errors end the run: more errors would not be informative.
 const mostErrors = 1000
 
 // failed prints an error.

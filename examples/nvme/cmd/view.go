@@ -6,8 +6,8 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
 )
 
-// A view is a medium as a Backend. The medium may have become larger, or smaller, since then; nothing else of it changes, so that
-// only what uses the medium waits for that.
+// A view is a medium as a Backend. The medium may have become larger or smaller since the view was made. Nothing else of it changes,
+// so only operations that use the medium wait while it is resized.
 type view struct {
 	m                  *medium
 	size               int64
@@ -18,7 +18,7 @@ type view struct {
 
 var _ backend.Backend = (*view)(nil)
 
-// newView is a view of the medium as it is now. It is not immediate, whatever the medium is, since it waits while that is resized.
+// newView returns a view of the medium in its current size. The view is never immediate, since it waits while the medium is resized.
 func newView(m *medium) *view {
 	b := m.back
 	v := &view{m, m.size, b.BlockSize(), b.ReadOnly(), b.Volatile(), backend.Describe(b)}
@@ -26,26 +26,26 @@ func newView(m *medium) *view {
 	return v
 }
 
-// use calls f while the back end stays.
+// use calls f while the back end cannot be replaced.
 func (v *view) use(f func(backend.Backend) error) error {
 	v.m.mu.RLock()
 	defer v.m.mu.RUnlock()
 	return f(v.m.back)
 }
 
-// Size is that of the medium when the view was made.
+// Size returns the size of the medium when the view was made.
 func (v *view) Size() int64 { return v.size }
 
-// BlockSize is that of the medium.
+// BlockSize returns the block size of the medium.
 func (v *view) BlockSize() int { return v.block }
 
-// ReadOnly is that of the medium.
+// ReadOnly reports whether the medium is read-only.
 func (v *view) ReadOnly() bool { return v.readOnly }
 
-// Volatile is that of the medium.
+// Volatile reports whether the medium is volatile.
 func (v *view) Volatile() bool { return v.volatile }
 
-// Traits are those of the medium, but for one.
+// Traits returns the traits of the medium, except for one.
 func (v *view) Traits() backend.Traits { return v.traits }
 
 func (v *view) ReadAt(ctx context.Context, p []byte, off int64) error {
@@ -68,5 +68,5 @@ func (v *view) Flush(ctx context.Context) error {
 	return v.use(func(b backend.Backend) error { return b.Flush(ctx) })
 }
 
-// Close does nothing: the medium is closed by itself.
+// Close does nothing: the medium is closed separately.
 func (v *view) Close() error { return nil }

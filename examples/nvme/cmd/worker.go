@@ -17,13 +17,13 @@ type worker struct {
 	bs    int
 	rng   *rand.Rand
 
-	// generations are those that the blocks must have; 0: it is not known.
+	// generations holds the generation that each block must have; 0: unknown.
 	generations []uint32
 	latest      uint32
 	buf, want   []byte
 }
 
-// mostBlocks is how many blocks a command has at most.
+// mostBlocks is the maximum number of blocks of a command.
 const mostBlocks = 16
 
 func newWorker(r *results, n *host.Namespace, seed uint64, first int64, blocks int) *worker {
@@ -34,7 +34,7 @@ func newWorker(r *results, n *host.Namespace, seed uint64, first int64, blocks i
 	}
 }
 
-// over tells that there is no point in going on.
+// over reports whether it is pointless to continue.
 func (w *worker) over(ctx context.Context) bool { return ctx.Err() != nil || w.r.tooMany.Load() }
 
 // run writes and reads until a time.
@@ -60,7 +60,7 @@ func (w *worker) readAll(ctx context.Context) {
 	}
 }
 
-// offset is where a block begins, in octets.
+// offset returns the offset of a block in octets.
 func (w *worker) offset(i int) int64 { return (w.first + int64(i)) * int64(w.bs) }
 
 func (w *worker) stamp(i int, generation uint32) stamp {

@@ -14,8 +14,8 @@ import (
 )
 
 // An assoc is one association of the host with a controller of the target: an admin queue and I/O
-// queues, from Connect until the first of them fails. It does not come back: what connects again
-// makes another one.
+// queues, from Connect until the first of them fails. A failed association is never reused: a new
+// connection makes another one.
 type assoc struct {
 	o      *Options
 	rnic   *iwarp.RNIC
@@ -28,7 +28,7 @@ type assoc struct {
 	version  capsule.Version
 	id       *capsule.IdentifyController
 	nvm      capsule.IdentifyNVM
-	transfer int   // octets that a command moves at most
+	transfer int   // maximum number of octets that a command moves
 	noEvents error // with which the target has refused to enable events
 	admin    *queue
 	io       []*queue
@@ -55,8 +55,8 @@ func newAssoc(ctx context.Context, rnic *iwarp.RNIC, addr, subnqn string, o *Opt
 	return a, nil
 }
 
-// discard closes an association that could not be completed. If its connections were lost on the way,
-// the cause of that is a better error than that of the command that met it.
+// discard closes an association that could not be completed. If its connections were lost meanwhile,
+// the cause of the loss is a better error than that of the command that failed.
 func (a *assoc) discard(err error) error {
 	a.fail(err)
 	if errors.Is(err, ErrLost) {
@@ -110,7 +110,7 @@ func (a *assoc) connect(ctx context.Context, q *queue, cntlid uint16) (uint16, e
 	return capsule.ParseConnectResponse(&cqe)
 }
 
-// openIO connects the I/O queues: as many as are wanted and granted.
+// openIO connects the I/O queues: as many as are requested and granted.
 func (a *assoc) openIO(ctx context.Context) error {
 	cqe, err := a.command(ctx, capsule.SetFeatures{FID: capsule.FeatureQueues, Value: capsule.Queues(a.o.Queues).Value()}.SQE(0, capsule.SGL{}), nil)
 	if err != nil {
@@ -136,8 +136,8 @@ func (a *assoc) openIO(ctx context.Context) error {
 	return nil
 }
 
-// command carries an admin command out. It is sent again after a status that may pass, Options.Retries times at most: else one such
-// answer to an Identify would end the use of a namespace. A status other than success is an error.
+// command executes an admin command. After a temporary status it sends the command again, at most Options.Retries times: otherwise one
+// such answer to an Identify would end the use of a namespace. A status other than success is an error.
 func (a *assoc) command(ctx context.Context, sqe capsule.SQE, data []byte) (capsule.CQE, error) {
 	for tries := 0; ; tries++ {
 		cqe, err := a.admin.do(ctx, &command{sqe: sqe, data: data, timeout: a.o.AdminTimeout})
@@ -150,18 +150,18 @@ func (a *assoc) command(ctx context.Context, sqe capsule.SQE, data []byte) (caps
 	}
 }
 
-// passes tells whether a command may succeed when it is sent again. One that the target does not know is refused again: some targets
-// leave DNR out there.
+// passes reports whether a command may succeed when it is sent again. A command that the target does not know is refused again: some
+// targets do not set DNR there.
 func passes(s capsule.Status) bool {
 	return !s.DNR() && !unknown(s) && !s.Is(capsule.StatusInvalidNamespace)
 }
 
-// unknown tells whether the target does not know a command, or a value in it.
+// unknown reports whether the target does not know a command, or a value in it.
 func unknown(s capsule.Status) bool {
 	return s.Is(capsule.StatusInvalidOpcode) || s.Is(capsule.StatusInvalidField)
 }
 
-// queue is the I/O queue for the next command.
+// queue returns the I/O queue for the next command.
 func (a *assoc) queue() *queue {
 	return a.io[a.next.Add(1)%uint32(len(a.io))]
 }
@@ -180,7 +180,7 @@ func (a *assoc) fail(cause error) {
 	close(a.down)
 }
 
-// failed tells whether the association has failed.
+// failed reports whether the association has failed.
 func (a *assoc) failed() bool {
 	select {
 	case <-a.down:
@@ -190,15 +190,15 @@ func (a *assoc) failed() bool {
 	}
 }
 
-// cause is why the association has failed, nil if it has not.
+// cause returns why the association has failed, nil if it has not.
 func (a *assoc) cause() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
 }
 
-// close ends the connections, I/O queues first, and returns when nothing is left of the association,
-// which has failed.
+// close ends the connections of a failed association, I/O queues first, and returns when all its
+// resources are released.
 func (a *assoc) close(graceful bool) {
 	cause := a.cause()
 	a.closeIO(cause, graceful)

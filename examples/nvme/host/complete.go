@@ -15,7 +15,7 @@ func (q *queue) completed(wcs []iwarp.WC) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	lead := !q.posting && len(q.again) > 0
-	q.posting = q.posting || lead // what the goroutines send that are woken now is posted below
+	q.posting = q.posting || lead // commands of the goroutines that are woken now are posted below
 	err := q.endCommands(wcs[:n])
 	if err == nil {
 		err = failed
@@ -41,8 +41,8 @@ func (q *queue) endCommands(wcs []iwarp.WC) error {
 	return nil
 }
 
-// postWoken posts what Transfers have started, and what goroutines send that were woken a moment ago, if there are any. The
-// mutex is held, but not meanwhile.
+// postWoken posts the commands that Transfers have started, and, if woken, those of goroutines that were woken a moment ago. The
+// mutex must be held; postWoken releases it meanwhile.
 func (q *queue) postWoken(woken bool) {
 	if woken {
 		q.yield()
@@ -50,8 +50,8 @@ func (q *queue) postWoken(woken bool) {
 	q.postOut()
 }
 
-// receiveAgain takes the responses out of the receives, and posts those again before any command ends, since the next
-// command may be answered at once. The first n completions can be handled; the error is that of what is behind them.
+// receiveAgain takes the responses out of the receives, and posts the receives again before any command ends, since the next
+// command may be answered at once. The first n completions can be handled; the error concerns those after them.
 func (q *queue) receiveAgain(wcs []iwarp.WC) (n int, err error) {
 	q.again, q.into = q.again[:0], q.into[:0]
 	for i := range wcs {
@@ -75,7 +75,7 @@ func (q *queue) receiveAgain(wcs []iwarp.WC) (n int, err error) {
 // completedOne handles a completion: of a response, with its contents. The mutex is held.
 func (q *queue) completedOne(wc *iwarp.WC, cqe *capsule.CQE) error {
 	if wc.QP != q.qp {
-		return nil // of an attempt to connect before
+		return nil // from an earlier attempt to connect
 	}
 	if wc.Status != iwarp.StatusSuccess {
 		return wc.Err()
@@ -89,19 +89,19 @@ func (q *queue) completedOne(wc *iwarp.WC, cqe *capsule.CQE) error {
 	return nil
 }
 
-// sent notes that the capsule of a command belongs to the slot again. The mutex is held.
+// sent records that the capsule of a command belongs to the slot again. The mutex must be held.
 func (q *queue) sent(s *slot) {
 	switch s.phase {
 	case posted:
 		s.phase = sent
 	case answered:
 		q.end(s, s.err)
-	default: // it was posted by a queue that has failed
+	default: // it was posted before the queue failed
 	}
 }
 
-// responded ends the command that the response is for. Before that its region is made invalid, if
-// the target has not done so: that of the response must be the one of the command.
+// responded ends the command that the response is for. First it invalidates the command's region, if the
+// target has not done so: an STag that the response invalidates must be that of the command.
 func (q *queue) responded(cqe *capsule.CQE, invalidated stag.STag) error {
 	i := int(cqe.CID & slotMask)
 	if i >= len(q.slots) {
@@ -119,7 +119,7 @@ func (q *queue) responded(cqe *capsule.CQE, invalidated stag.STag) error {
 	s.cqe = *cqe
 	if s.keyed {
 		if invalidated == 0 {
-			// It waits for no peer, but for octets that are being moved this moment.
+			// Invalidate does not wait for the peer, only for octets that are being moved at this moment.
 			if err := s.mr.Invalidate(context.Background()); err != nil {
 				return err
 			}
@@ -152,14 +152,14 @@ func (q *queue) end(s *slot, err error) {
 }
 
 const (
-	// mostLate is how late the timer may fire in a process that runs.
+	// mostLate is how late the timer may fire in a running process.
 	mostLate = 100 * time.Millisecond
-	// readFirst is how long a process that was stopped reads responses, before it finds commands late.
+	// readFirst is how long a process that was stopped reads responses, before it declares commands late.
 	readFirst = 100 * time.Millisecond
 )
 
-// expired ends the queue if a command is late, and otherwise waits for the next that may be. If the timer itself is late, this process
-// was stopped, and responses that came in time may still be to be read: that comes first.
+// expired ends the queue if a command is late, and otherwise waits for the next one that may be. If the timer itself is late, this process
+// was stopped, and responses that arrived in time may still be unread: they are read first.
 func (q *queue) expired() {
 	q.mu.Lock()
 	var err error
@@ -187,7 +187,7 @@ func (q *queue) expired() {
 	}
 }
 
-// watch sets the timer, which calls expired, to a deadline that is so far off, unless it is due earlier. The mutex is held.
+// watch sets the timer, which calls expired, to a deadline that is left away, unless the timer is due earlier. The mutex must be held.
 func (q *queue) watch(deadline time.Time, left time.Duration) {
 	if q.due.IsZero() || deadline.Before(q.due) {
 		q.due = deadline

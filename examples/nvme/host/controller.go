@@ -35,12 +35,12 @@ type Controller struct {
 	namespaces   map[uint32]*Namespace
 }
 
-// Connect connects to the subsystem subnqn at addr, which is what RNIC.Dial takes for the network: a
-// port must be there, usually 4420. ctx bounds the set-up alone.
+// Connect connects to the subsystem subnqn at addr, an address for RNIC.Dial on the network: it must
+// include a port, usually 4420. ctx bounds only the set-up.
 //
-// What the target refuses is a [capsule.RejectError] for a connection, and a
-// [*capsule.ConnectError] for a queue; a controller with which this host cannot work is an error that
-// matches [capsule.ErrMalformed].
+// If the target refuses a connection, the error is a [capsule.RejectError], and if it refuses a queue,
+// a [*capsule.ConnectError]. If this host cannot work with the controller, the error matches
+// [capsule.ErrMalformed].
 func Connect(ctx context.Context, addr, subnqn string, o *Options) (*Controller, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Controller) complete(ctx context.Context, a *assoc) error {
 	if a.id.CNTRLTYPE == capsule.ControllerDiscovery {
 		return malformed("%q is a discovery subsystem", c.subnqn)
 	}
-	if c.o.KATO > 0 { // the target waits no longer than that for what follows
+	if c.o.KATO > 0 { // the target waits no longer than KATO for the next command
 		a.workers.Go(a.keepAlive)
 	}
 	for _, step := range []func(context.Context) error{a.identifyNVM, a.openIO, a.enableEvents} {
@@ -99,8 +99,8 @@ func (c *Controller) complete(ctx context.Context, a *assoc) error {
 	return c.refresh(ctx, a, nil, true)
 }
 
-// serve takes the events of an association, which is the controller's already, and asks again for namespaces that were refused. While the
-// controller is being reset the target ends the request for an event.
+// serve handles the events of an association that the controller already uses, and asks again for refused namespaces. While the
+// controller is being reset, the target ends the request for an event.
 func (c *Controller) serve(a *assoc) {
 	if a.noEvents != nil {
 		c.emit(Event{Kind: EventAsync, Err: a.noEvents})
@@ -114,26 +114,26 @@ func (c *Controller) serve(a *assoc) {
 	})
 }
 
-// has tells whether an association is the one that commands use.
+// has reports whether commands use the association a.
 func (c *Controller) has(a *assoc) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.assoc == a
 }
 
-// Events returns the channel of events. It holds 64 of them; what comes when it is full is dropped.
-// Close closes it.
+// Events returns the channel of events. It holds 64 events; further events are dropped. Close closes
+// the channel.
 func (c *Controller) Events() <-chan Event { return c.events }
 
-// Err returns nil while the controller is connected or tries to be, and then why it does not any more.
+// Err returns nil while the controller is connected or tries to connect, and afterwards why it no longer does.
 func (c *Controller) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Queues returns how many I/O queues there are now, and how many commands each has outstanding at
-// most: 0 while there is no connection.
+// Queues returns how many I/O queues there are now, and how many commands each may have outstanding:
+// 0 while there is no connection.
 func (c *Controller) Queues() (queues, commands int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +143,7 @@ func (c *Controller) Queues() (queues, commands int) {
 	return len(c.assoc.io), cap(c.assoc.io[0].free)
 }
 
-// current is the association, for which it waits while there is none.
+// current returns the association. It waits while there is none.
 func (c *Controller) current(ctx context.Context) (*assoc, error) {
 	for {
 		c.mu.Lock()
@@ -163,7 +163,7 @@ func (c *Controller) current(ctx context.Context) (*assoc, error) {
 	}
 }
 
-// set publishes a state: an association, none for the time being, or none for ever.
+// set publishes a state: an association, none for the time being, or none permanently.
 func (c *Controller) set(a *assoc, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,10 +175,9 @@ func (c *Controller) set(a *assoc, err error) {
 	c.changedState = make(chan struct{})
 }
 
-// Close ends the controller: the I/O queues first, then, after the target has said that everything is
-// durable, the admin queue. Commands that are under way fail with ErrClosed, and so does everything
-// later. The error is that of the shutdown; the connections are closed anyway. Closing again does
-// nothing.
+// Close ends the controller: first the I/O queues, and then, after the target has reported that everything
+// is durable, the admin queue. Outstanding commands fail with ErrClosed, and so do all later calls. The
+// error is that of the shutdown; the connections are closed in any case. Further calls of Close do nothing.
 func (c *Controller) Close() (err error) {
 	c.closing.Do(func() {
 		c.cancel()

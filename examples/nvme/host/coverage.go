@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// A coverage knows which octets of a buffer were moved: usually one run from the first one on, which
-// grows. Over SCTP segments come in any order, so there may be several.
+// A coverage records which octets of a buffer were moved: usually one growing run from the first octet
+// on. Over SCTP segments arrive in any order, so there may be several runs.
 type coverage struct {
 	runs []run // in ascending order, not adjacent
 }
 
 type run struct{ from, to int }
 
-// maxRuns bounds what a target can make this side remember.
+// maxRuns bounds the memory that a target can make this side use.
 const maxRuns = 256
 
 var errScattered = errors.New("nvme: the target moves its data in too many pieces")
 
 func (c *coverage) clear() { c.runs = c.runs[:0] }
 
-// add notes n octets from off on.
+// add records n octets from off on.
 func (c *coverage) add(off, n int) error {
 	if n == 0 {
 		return nil
@@ -38,7 +38,7 @@ func (c *coverage) add(off, n int) error {
 	return nil
 }
 
-// whole tells whether all of n octets were moved.
+// whole reports whether all of n octets were moved.
 func (c *coverage) whole(n int) bool {
 	return n == 0 || len(c.runs) == 1 && c.runs[0] == run{0, n}
 }

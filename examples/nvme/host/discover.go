@@ -11,12 +11,12 @@ import (
 // An Entry is where a subsystem can be reached.
 type Entry = capsule.DiscoveryEntry
 
-// discoveryTries is how often the log is read again that has changed meanwhile.
+// discoveryTries is how often the log is read again if it has changed meanwhile.
 const discoveryTries = 10
 
-// Discover lists what the discovery subsystem at addr tells this host: NVM subsystems, the discovery
-// subsystem itself, and referrals to others, which are not followed. addr is as in Connect. The
-// options for I/O and for connecting again mean nothing here.
+// Discover lists what the discovery subsystem at addr reports to this host: NVM subsystems, the discovery
+// subsystem itself, and referrals to others, which are not followed. addr is as in Connect. The options
+// for I/O and for connecting again are ignored.
 func Discover(ctx context.Context, addr string, o *Options) (_ []Entry, err error) {
 	o, err = o.withDefaults()
 	if err != nil {
@@ -43,8 +43,8 @@ func Discover(ctx context.Context, addr string, o *Options) (_ []Entry, err erro
 	return entries, err
 }
 
-// discoveryLog reads the whole log. Its first part tells how long it is and which content it has: if
-// the content is another one when everything was read, it is read again.
+// discoveryLog reads the whole log. Its first part contains its length and a generation: if the generation
+// has changed when everything was read, the log is read again.
 func (a *assoc) discoveryLog(ctx context.Context) ([]Entry, error) {
 	header := make([]byte, capsule.DiscoveryHeaderSize)
 	for range discoveryTries {
@@ -79,7 +79,7 @@ func (a *assoc) discoveryLog(ctx context.Context) ([]Entry, error) {
 	return nil, errors.New("nvme: the discovery log changes all the time")
 }
 
-// readPages reads a log, and tells whether that took several commands.
+// readPages reads a log, and reports whether that took several commands.
 func (a *assoc) readPages(ctx context.Context, log []byte) (several bool, err error) {
 	page := min(adminTransfer, a.transfer) &^ (capsule.DiscoveryEntrySize - 1)
 	for off := 0; off < len(log); off += page {

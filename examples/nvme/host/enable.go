@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// adminTransfer is how many octets an admin command moves at most.
+// adminTransfer is the maximum number of octets that an admin command moves.
 const adminTransfer = 64 << 10
 
 const (
@@ -32,7 +32,7 @@ func (a *assoc) setCC(ctx context.Context, cc capsule.CC) error {
 	return err
 }
 
-// config is what this host writes to CC: the NVM command set, pages of 4 KiB, the usual entries.
+// config returns what this host writes to CC: the NVM command set, 4 KiB pages, the usual entry sizes.
 func (a *assoc) config() capsule.CC {
 	cc := capsule.CC{IOSQES: 6, IOCQES: 4}
 	if a.cap.CSS&capsule.CSSCSI != 0 {
@@ -66,10 +66,10 @@ func (a *assoc) enable(ctx context.Context) error {
 	return err
 }
 
-// readyTime is how long CSTS.RDY may take to follow CC.EN.
+// readyTime returns how long CSTS.RDY may take to follow CC.EN.
 func (a *assoc) readyTime() time.Duration { return time.Duration(max(a.cap.TO, 1)) * readyUnit }
 
-// await polls CSTS until it is as wanted.
+// await polls CSTS until wanted reports true.
 func (a *assoc) await(ctx context.Context, limit time.Duration, wanted func(capsule.CSTS) bool) error {
 	for deadline := time.Now().Add(limit); ; {
 		v, err := a.property(ctx, capsule.PropCSTS)
@@ -98,7 +98,7 @@ func (a *assoc) disable(ctx context.Context) error {
 	return a.await(ctx, a.readyTime(), func(s capsule.CSTS) bool { return !s.RDY })
 }
 
-// shutdown tells the controller that the host leaves, and waits until it has made everything durable.
+// shutdown tells the controller that the host disconnects, and waits until it has made everything durable.
 func (a *assoc) shutdown(ctx context.Context) error {
 	cc := a.config()
 	cc.EN, cc.SHN = true, capsule.SHNNormal

@@ -16,13 +16,13 @@ const (
 	// is a capsule.StatusError, it refuses to report anything.
 	EventAsync EventKind = iota + 1
 	// EventNamespaces: namespaces were added, removed or changed. Controller.Namespaces returns
-	// those that there are now; the Namespaces that the program has are up to date.
+	// the current ones; Namespaces that the program already has are up to date.
 	EventNamespaces
 	// EventDisconnected: the connections are lost. Commands wait, or fail.
 	EventDisconnected
 	// EventConnectFailed: an attempt to connect again has failed.
 	EventConnectFailed
-	// EventReconnected: the connections are there again.
+	// EventReconnected: the connections are established again.
 	EventReconnected
 	// EventGivenUp: there are no more attempts, and all commands fail.
 	EventGivenUp
@@ -36,12 +36,12 @@ func (k EventKind) String() string {
 	return ""
 }
 
-// An Event reports what happens to a controller without a call of the program.
+// An Event reports something that happens to a controller independently of calls of the program.
 type Event struct {
 	Kind EventKind
-	// Async is what the target has reported: EventAsync and EventNamespaces.
+	// Async is what the target has reported, for EventAsync and EventNamespaces.
 	Async capsule.AsyncEvent
-	// NSIDs are the namespaces that EventNamespaces is about; nil: any.
+	// NSIDs are the namespaces that EventNamespaces concerns; nil: any.
 	NSIDs []uint32
 	// Err is the cause, or what went wrong while the event was handled.
 	Err error
@@ -50,8 +50,8 @@ type Event struct {
 // maxEvents is how many events wait for the program. Further ones are dropped.
 const maxEvents = 64
 
-// enableEvents asks for the events that the target can report and this host knows. A target that refuses that may do all the rest: the
-// program is told of the refusal, and the target reports those events at most that need not be enabled.
+// enableEvents requests the events that the target can report and this host knows. A target that refuses this may support everything
+// else: the program is told of the refusal, and the target reports only events that need not be enabled.
 func (a *assoc) enableEvents(ctx context.Context) error {
 	wanted := a.id.OAES & (capsule.NoticeNamespaces | capsule.NoticeDiscovery)
 	if wanted == 0 {
@@ -65,9 +65,9 @@ func (a *assoc) enableEvents(ctx context.Context) error {
 	return err
 }
 
-// watch has an Asynchronous Event Request outstanding until the association has failed, and handles
-// what comes. A new request is sent before the event is handled: the target reports nothing more of
-// the same kind until its log page was read. The error is a status with which the target has refused
+// watch keeps an Asynchronous Event Request outstanding until the association has failed, and handles
+// the events. It sends a new request before it handles an event: the target reports no further event of
+// the same kind until the log page is read. The error is a status with which the target has refused
 // such a request.
 func (a *assoc) watch(ctx context.Context, handle func(context.Context, capsule.AsyncEvent)) error {
 	q := a.admin
@@ -98,7 +98,7 @@ func (a *assoc) readLog(ctx context.Context, lid uint8, n int) ([]byte, error) {
 
 var errPersistent = errors.New("nvme: the controller has reported a persistent internal error")
 
-// handleEvent is what the controller does with an event. After a persistent internal error the host connects again, to a new controller
+// handleEvent handles an event for the controller. After a persistent internal error the host connects again, to a new controller
 // (Base 2.0, 5.2).
 func (c *Controller) handleEvent(ctx context.Context, a *assoc, e capsule.AsyncEvent) {
 	event := Event{Kind: EventAsync, Async: e}
@@ -121,7 +121,7 @@ func (c *Controller) handleEvent(ctx context.Context, a *assoc, e capsule.AsyncE
 	}
 }
 
-// changed reads which namespaces have changed, and looks at those that the program has.
+// changed reads which namespaces have changed, and describes again those that the program has.
 func (c *Controller) changed(ctx context.Context, a *assoc) ([]uint32, error) {
 	log, err := a.readLog(ctx, capsule.LogChangedNamespaces, capsule.ChangedNamespacesSize)
 	if err != nil {

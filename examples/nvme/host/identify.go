@@ -9,10 +9,10 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// maxInCapsule is how many octets of data this host puts in a capsule at most.
+// maxInCapsule is the maximum number of octets of data that this host puts into a capsule.
 const maxInCapsule = 16 << 10
 
-// page carries Identify out.
+// page executes an Identify.
 func (a *assoc) page(ctx context.Context, m capsule.Identify) ([]byte, error) {
 	page := make([]byte, capsule.PageSize)
 	_, err := a.command(ctx, m.SQE(0, capsule.SGL{}), page)
@@ -28,7 +28,7 @@ func (a *assoc) identify(ctx context.Context) error {
 	if a.id, err = capsule.ParseIdentifyController(page); err != nil {
 		return err
 	}
-	if a.id.CNTRLTYPE == 0 && a.subnqn == capsule.DiscoveryNQN { // controllers before 1.4 do not tell
+	if a.id.CNTRLTYPE == 0 && a.subnqn == capsule.DiscoveryNQN { // controllers before 1.4 do not report the type
 		a.id.CNTRLTYPE = capsule.ControllerDiscovery
 	}
 	if err := a.id.CheckHost(a.cntlid); err != nil {
@@ -55,7 +55,7 @@ func (a *assoc) identifyNVM(ctx context.Context) error {
 	return err
 }
 
-// ioEntries is the size of the I/O queues.
+// ioEntries returns the size of the I/O queues.
 func (a *assoc) ioEntries() int {
 	n := min(a.o.QueueSize, int(a.cap.MQES)+1)
 	if a.id.MAXCMD > 1 {
@@ -64,7 +64,7 @@ func (a *assoc) ioEntries() int {
 	return max(n, 2)
 }
 
-// inCapsule is how many octets of data the capsules of I/O queues have.
+// inCapsule returns how many octets of data the capsules of I/O queues may contain.
 func (a *assoc) inCapsule() int {
 	if a.o.NoInCapsule {
 		return 0
@@ -72,10 +72,10 @@ func (a *assoc) inCapsule() int {
 	return int(min(a.id.InCapsuleSize(), maxInCapsule))
 }
 
-// maxNamespacePages bounds the namespaces of a controller: each page has 1024 at most.
+// maxNamespacePages bounds the number of namespaces of a controller: each page lists at most 1024.
 const maxNamespacePages = 64
 
-// namespaceIDs are the active namespaces, in ascending order.
+// namespaceIDs returns the active namespaces, in ascending order.
 func (a *assoc) namespaceIDs(ctx context.Context) (ids []uint32, err error) {
 	var after uint32
 	for range maxNamespacePages {
@@ -95,7 +95,7 @@ func (a *assoc) namespaceIDs(ctx context.Context) (ids []uint32, err error) {
 	return nil, malformed("the controller has more than %d namespaces", maxNamespacePages*capsule.MaxNamespaces)
 }
 
-// An identity is what tells one namespace from another: that of the subsystem, and those of the
+// An identity distinguishes namespaces: it holds the identifier of the subsystem, and those of the
 // namespace in it.
 type identity struct {
 	serial      string
@@ -104,7 +104,7 @@ type identity struct {
 	eui64       [8]byte
 }
 
-// A description is what Identify says of a namespace.
+// A description is what Identify reports about a namespace.
 type description struct {
 	identity identity
 	geometry capsule.Geometry
@@ -112,7 +112,7 @@ type description struct {
 	zeroes   bool // trimmed LBAs read as zero
 }
 
-// pageOf is page for a namespace. One that the controller does not have is capsule.ErrInactive.
+// pageOf is like page, for a namespace. If the controller does not have it, the error is capsule.ErrInactive.
 func (a *assoc) pageOf(ctx context.Context, cns uint8, nsid uint32) ([]byte, error) {
 	page, err := a.page(ctx, capsule.Identify{CNS: cns, NSID: nsid})
 	if errors.Is(err, capsule.StatusError{Status: capsule.StatusInvalidNamespace}) {
@@ -121,7 +121,7 @@ func (a *assoc) pageOf(ctx context.Context, cns uint8, nsid uint32) ([]byte, err
 	return page, err
 }
 
-// describe asks for one namespace. One that is not active is capsule.ErrInactive, also if that came about between the questions.
+// describe requests the description of one namespace. If it is not active, even only since an earlier command, the error is capsule.ErrInactive.
 func (a *assoc) describe(ctx context.Context, nsid uint32) (d description, err error) {
 	page, err := a.pageOf(ctx, capsule.CNSNamespace, nsid)
 	if err != nil {
@@ -150,8 +150,8 @@ func (a *assoc) describe(ctx context.Context, nsid uint32) (d description, err e
 	return d, nil
 }
 
-// names are the identifiers of a namespace: of its descriptors, and where they have none, of Identify Namespace. Controllers before 1.3 need
-// not have descriptors, and others refuse to give them.
+// names returns the identifiers of a namespace: from its descriptors, or if those have none, from Identify Namespace. Controllers before
+// 1.3 need not have descriptors, and others refuse to return them.
 func (a *assoc) names(ctx context.Context, nsid uint32, ns *capsule.IdentifyNamespace) (*capsule.Descriptors, error) {
 	d := new(capsule.Descriptors)
 	if a.version >= capsule.Version13 {
@@ -171,7 +171,7 @@ func (a *assoc) names(ctx context.Context, nsid uint32, ns *capsule.IdentifyName
 	return d, nil
 }
 
-// zeroesLimit is how many octets Write Zeroes has at most: as many as commands that move them, unless WZSL says fewer.
+// zeroesLimit returns the maximum number of octets of a Write Zeroes: that of commands that move octets, unless WZSL is less.
 func (a *assoc) zeroesLimit() int {
 	if a.nvm.WZSL == 0 {
 		return a.transfer
@@ -179,7 +179,7 @@ func (a *assoc) zeroesLimit() int {
 	return min(a.transfer, capsule.PageSize<<min(a.nvm.WZSL, 11)) // 8 MiB, which no command exceeds
 }
 
-// trimLimits are how many ranges a Dataset Management has at most, and of how many LBAs.
+// trimLimits returns how many ranges a Dataset Management may have, and of how many LBAs.
 func (a *assoc) trimLimits() (ranges int, blocks uint32) {
 	ranges, blocks = capsule.MaxDSMRanges, math.MaxUint32
 	if a.nvm.DMRL > 0 {

@@ -9,14 +9,14 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// ReadAt reads len(p) octets at off, both multiples of BlockSize. As io.ReaderAt wants it, what ends
-// behind the namespace is read up to there, with io.EOF. If the error comes after some octets, the n
-// octets before it were read.
+// ReadAt reads len(p) octets at off, both multiples of BlockSize. As io.ReaderAt requires, a read that
+// extends beyond the namespace returns the octets up to its end, and io.EOF. After any error, the first
+// n octets were read.
 func (n *Namespace) ReadAt(p []byte, off int64) (int, error) {
 	return n.ReadAtContext(context.Background(), p, off)
 }
 
-// ReadAtContext is ReadAt that ends with ctx. What arrives then is not placed in p.
+// ReadAtContext is like ReadAt, but ends with ctx. Octets that arrive afterwards are not placed in p.
 func (n *Namespace) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
 	s, m := n.state.Load(), capsule.RW{Opcode: capsule.OpRead}
 	size := s.geometry.Size()
@@ -36,29 +36,29 @@ func (n *Namespace) ReadAtContext(ctx context.Context, p []byte, off int64) (int
 	return done, err
 }
 
-// WriteAt writes p at off; off and len(p) are multiples of BlockSize. What does not fit the namespace
-// is not begun with: ErrOutOfRange. If it returns nil later reads give p, but only Flush makes it
-// durable. If the error comes after some octets, the n octets before it were written, and it is not
-// known which others were.
+// WriteAt writes p at off; off and len(p) are multiples of BlockSize. A write that does not fit the
+// namespace fails with ErrOutOfRange and writes nothing. If WriteAt returns nil, later reads return p, but
+// only Flush makes it durable. After an error, the first n octets were written, and it is unknown which
+// others were.
 func (n *Namespace) WriteAt(p []byte, off int64) (int, error) {
 	return n.WriteAtContext(context.Background(), p, off)
 }
 
-// WriteAtContext is WriteAt that ends with ctx. It is then not known whether the octets that were
-// under way are written.
+// WriteAtContext is like WriteAt, but ends with ctx. It is then unknown whether the octets of the
+// outstanding command are written.
 func (n *Namespace) WriteAtContext(ctx context.Context, p []byte, off int64) (int, error) {
 	return n.move(ctx, capsule.RW{Opcode: capsule.OpWrite}, p, off)
 }
 
-// WriteFUA is WriteAtContext, and the octets are durable when it returns nil (force unit access).
+// WriteFUA is like WriteAtContext, but the octets are durable when it returns nil (force unit access).
 func (n *Namespace) WriteFUA(ctx context.Context, p []byte, off int64) (int, error) {
 	return n.move(ctx, capsule.RW{Opcode: capsule.OpWrite, FUA: true}, p, off)
 }
 
-// Compare compares p with the octets at off. If they differ the error is a [capsule.StatusError] of
-// capsule.StatusCompareFailure; what the target does not support is one of StatusInvalidOpcode. The
-// result counts the octets that are known to be equal. Where p is cut in several commands, the
-// comparison as a whole is not atomic.
+// Compare compares p with the octets at off. If they differ, the error is a [capsule.StatusError] with
+// capsule.StatusCompareFailure; if the target does not support Compare, with StatusInvalidOpcode. The
+// result counts the octets that are known to be equal. If p is split into several commands, the whole
+// comparison is not atomic.
 func (n *Namespace) Compare(ctx context.Context, p []byte, off int64) (int, error) {
 	return n.move(ctx, capsule.RW{Opcode: capsule.OpCompare}, p, off)
 }
@@ -77,7 +77,7 @@ func (s *nsState) check(off, n int64) error {
 	return nil
 }
 
-// move carries out Read, Write or Compare, in as many commands as it takes, one after the other.
+// move executes a Read, Write or Compare, in as many commands as necessary, one after the other.
 func (n *Namespace) move(ctx context.Context, m capsule.RW, p []byte, off int64) (done int, err error) {
 	s := n.state.Load()
 	if err := s.check(off, int64(len(p))); err != nil {
@@ -100,7 +100,7 @@ func (n *Namespace) move(ctx context.Context, m capsule.RW, p []byte, off int64)
 	return done, nil
 }
 
-// transfer is how many octets a command moves at most.
+// transfer returns the maximum number of octets that a command moves.
 func (c *Controller) transfer(ctx context.Context) (int, error) {
 	a, err := c.current(ctx)
 	if err != nil {
@@ -109,12 +109,12 @@ func (c *Controller) transfer(ctx context.Context) (int, error) {
 	return a.transfer, nil
 }
 
-// retryDelay is the time before a command is sent again that the target has refused.
+// retryDelay is the time before a command that the target has refused is sent again.
 const retryDelay = 100 * time.Millisecond
 
-// command carries an I/O command out. It is sent again after a status without DNR, and, if that can do
-// no harm, after the connections were lost: Options.Retries times at most. Being sent for the first
-// time does not count, however often the connections are lost before.
+// command executes an I/O command. It sends the command again after a status without DNR, and, if that is
+// harmless, after the connections were lost: at most Options.Retries times. The first time that the command
+// is sent does not count, however often the connections are lost before.
 func (n *Namespace) command(ctx context.Context, sqe capsule.SQE, data []byte) error {
 	o := n.c.o
 	for sent, tries := false, 0; ; {
@@ -145,7 +145,7 @@ func (n *Namespace) command(ctx context.Context, sqe capsule.SQE, data []byte) e
 	}
 }
 
-// usable is the association for a command on the namespace, for which it waits while there is none.
+// usable returns the association for a command on the namespace. It waits while there is none.
 func (n *Namespace) usable(ctx context.Context) (*assoc, error) {
 	a, err := n.c.current(ctx)
 	if err != nil {
@@ -157,7 +157,7 @@ func (n *Namespace) usable(ctx context.Context) (*assoc, error) {
 	return a, ctx.Err()
 }
 
-// verdict tells whether a command is sent again that was no success, whether that counts as a try, and
+// verdict reports whether an unsuccessful command is sent again, whether that counts as a try, and
 // otherwise what its error is.
 func verdict(op capsule.Opcode, cqe *capsule.CQE, err error) (again, counts bool, _ error) {
 	if err == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// Flush makes durable what was written before by calls that have returned, through any controller, unless the target's machine has
-// lost its power since: then it does not tell that they are gone.
+// Flush makes durable all octets that were written, through any controller, by calls that returned before Flush. If the target's machine
+// has lost power since, the octets may be lost, and Flush does not report this.
 func (n *Namespace) Flush(ctx context.Context) error {
 	if err := n.Err(); err != nil {
 		return err
@@ -16,8 +16,8 @@ func (n *Namespace) Flush(ctx context.Context) error {
 	return n.command(ctx, capsule.FlushSQE(0, n.nsid), nil)
 }
 
-// WriteZeroes makes the octets of the range zero, without sending them; off and size are multiples of
-// BlockSize. With deallocate the target may give their space back. It is cut as WriteAt is, or smaller if the target wants that.
+// WriteZeroes makes the octets of the range zero, without sending them; off and size are multiples of BlockSize.
+// With deallocate the target may free their space. It is split like WriteAt, or into smaller parts if the target requires that.
 func (n *Namespace) WriteZeroes(ctx context.Context, off, size int64, deallocate bool) error {
 	s := n.state.Load()
 	if err := s.check(off, size); err != nil {
@@ -43,12 +43,12 @@ func (n *Namespace) WriteZeroes(ctx context.Context, off, size int64, deallocate
 // A Range is a range of octets: multiples of BlockSize.
 type Range struct{ Off, Size int64 }
 
-// ranges are what Trim sends.
+// ranges holds buffers for the ranges that Trim sends.
 var ranges = sync.Pool{New: func() any { return new([capsule.MaxDSMRanges * capsule.DSMRangeSize]byte) }}
 
-// Trim tells the target that the contents of the ranges are of no use any more. They read as zero
-// afterwards if TrimmedReadsZero. A range that does not fit the namespace is ErrOutOfRange, and then
-// nothing is trimmed; after another error it is not known which ranges were.
+// Trim tells the target that the contents of the ranges are no longer needed. They read as zero
+// afterwards if TrimmedReadsZero reports true. If a range does not fit the namespace, the error is
+// ErrOutOfRange, and nothing is trimmed; after another error it is unknown which ranges were trimmed.
 func (n *Namespace) Trim(ctx context.Context, list ...Range) error {
 	s := n.state.Load()
 	for _, r := range list {

@@ -8,9 +8,9 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// keepAliveInterval is how often Keep Alive is sent. Where each command counts, a controller looks
-// whether there were any in turns of KATO, and so one that came just after such a look is found two
-// turns later: the half of the usual time keeps clear of that (Base 2.0, 3.9).
+// keepAliveInterval returns how often Keep Alive is sent. If each command counts, a controller checks
+// once every KATO whether there were any, and so may notice a command that arrived just after a check
+// two periods later: half of the usual interval avoids that (Base 2.0, 3.9).
 func (a *assoc) keepAliveInterval() time.Duration {
 	if a.id.CTRATT&capsule.CTRATTTrafficBased != 0 {
 		return a.o.KATO / 4
@@ -18,8 +18,8 @@ func (a *assoc) keepAliveInterval() time.Duration {
 	return a.o.KATO / 2
 }
 
-// keepAlive sends Keep Alive until the association has failed. It has a slot of its own, so that it
-// does not wait for other commands.
+// keepAlive sends Keep Alive until the association has failed. It has its own slot, so that it does
+// not wait for other commands.
 func (a *assoc) keepAlive() {
 	t := time.NewTicker(a.keepAliveInterval())
 	defer t.Stop()

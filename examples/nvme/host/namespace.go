@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// A Namespace is a namespace of a subsystem: a range of LBAs. It outlives connections. Its methods
-// may be called by any goroutine.
+// A Namespace is a namespace of a subsystem: a range of LBAs. It stays valid across connections. Its
+// methods may be called by any goroutine.
 type Namespace struct {
 	c     *Controller
 	nsid  uint32
@@ -26,38 +26,38 @@ type nsState struct {
 	err error // why it cannot be used
 }
 
-// NSID is the number of the namespace.
+// NSID returns the number of the namespace.
 func (n *Namespace) NSID() uint32 { return n.nsid }
 
-// BlockSize is the length of an LBA, in octets: offsets and lengths are multiples of it.
+// BlockSize returns the length of an LBA in octets: offsets and lengths are multiples of it.
 func (n *Namespace) BlockSize() int { return n.state.Load().geometry.BlockSize() }
 
-// Size is the size in octets. It changes when the target says so.
+// Size returns the size in octets. It changes when the target reports another size.
 func (n *Namespace) Size() int64 { return n.state.Load().geometry.Size() }
 
-// ReadOnly tells that the target refuses writes.
+// ReadOnly reports whether the target refuses writes.
 func (n *Namespace) ReadOnly() bool { return n.state.Load().readOnly }
 
-// TrimmedReadsZero tells that LBAs read as zero after Trim.
+// TrimmedReadsZero reports whether LBAs read as zero after Trim.
 func (n *Namespace) TrimmedReadsZero() bool { return n.state.Load().zeroes }
 
-// UUID and NGUID identify the namespace everywhere, as EUI64 does; zeros: there is none.
+// UUID returns an identifier of the namespace that is unique everywhere, like NGUID and EUI64; zeros: there is none.
 func (n *Namespace) UUID() [16]byte { return n.state.Load().identity.uuid }
 
-// NGUID is described with UUID.
+// NGUID is like UUID.
 func (n *Namespace) NGUID() [16]byte { return n.state.Load().identity.nguid }
 
-// EUI64 is described with UUID.
+// EUI64 is like UUID.
 func (n *Namespace) EUI64() [8]byte { return n.state.Load().identity.eui64 }
 
-// Err is why the namespace cannot be used now: [ErrReplaced], which is final, or
-// [capsule.ErrInactive], or what is wrong with what the target says of it. It may also be a
-// [capsule.StatusError], with which the target refuses to describe the namespace; if that may pass, the host asks again every 2 s.
+// Err returns why the namespace cannot be used now: [ErrReplaced], which is final, [capsule.ErrInactive], or what
+// is wrong with the target's description of it. It may also be a [capsule.StatusError] with which the target
+// refuses to describe the namespace; if the status is temporary, the host asks again every 2 s.
 func (n *Namespace) Err() error { return n.state.Load().err }
 
-// Namespaces returns the active namespaces, in the order of their NSIDs. A namespace that has been
-// returned before is the same *Namespace. One that this host cannot use is left out; the error names
-// it, and the others are returned all the same.
+// Namespaces returns the active namespaces, in the order of their NSIDs. A namespace that was returned
+// before is the same *Namespace. A namespace that this host cannot use is omitted; the error names it,
+// and the others are still returned.
 func (c *Controller) Namespaces(ctx context.Context) ([]*Namespace, error) {
 	a, err := c.current(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Controller) Namespaces(ctx context.Context) ([]*Namespace, error) {
 	return namespaces, errors.Join(unusable...)
 }
 
-// look describes a namespace and stores the result. Looks take turns, so that an older description
+// look describes a namespace and stores the result. Calls take turns, so that an older description
 // does not replace a newer one.
 func (c *Controller) look(ctx context.Context, a *assoc, nsid uint32) (*Namespace, error) {
 	select {
@@ -101,12 +101,12 @@ func (c *Controller) look(ctx context.Context, a *assoc, nsid uint32) (*Namespac
 	return c.update(nsid, d, err), err
 }
 
-// isAbout tells that an error of describe is about the namespace, and not about the connection.
+// isAbout reports whether an error of describe concerns the namespace, and not the connection.
 func isAbout(err error) bool {
 	return errors.Is(err, capsule.ErrInactive) || errors.Is(err, capsule.ErrMalformed) || errors.As(err, new(capsule.StatusError))
 }
 
-// refresh describes those namespaces again that the program has: the ones in ids, or all.
+// refresh describes the namespaces that the program has again: those in ids, or all.
 func (c *Controller) refresh(ctx context.Context, a *assoc, ids []uint32, all bool) error {
 	for _, nsid := range c.known() {
 		if !all && !slices.Contains(ids, nsid) {
@@ -119,11 +119,11 @@ func (c *Controller) refresh(ctx context.Context, a *assoc, ids []uint32, all bo
 	return nil
 }
 
-// lookAgain is the time between two looks at namespaces that the target refuses to describe.
+// lookAgain is the time between two attempts to describe namespaces that the target refuses to describe.
 const lookAgain = 2 * time.Second
 
-// revive looks again at the namespaces that the target has refused to describe, until the association has failed: no event tells
-// that it would describe them now.
+// revive tries again to describe the namespaces that the target has refused to describe, until the association has failed: no event
+// reports that the target would describe them now.
 func (c *Controller) revive(a *assoc) {
 	for {
 		select {
@@ -136,11 +136,11 @@ func (c *Controller) revive(a *assoc) {
 		case <-a.down:
 			return
 		}
-		_ = c.refresh(c.ctx, a, c.undescribed(), false) // an error is one of the association, or of Close
+		_ = c.refresh(c.ctx, a, c.undescribed(), false) // an error comes from the association, or from Close
 	}
 }
 
-// undescribed are the NSIDs of the namespaces that the target has refused to describe, with a status that may pass.
+// undescribed returns the NSIDs of the namespaces that the target has refused to describe, with a temporary status.
 func (c *Controller) undescribed() (ids []uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,15 +157,15 @@ func mayPass(err error) bool {
 	return errors.As(err, &refused) && passes(refused.Status)
 }
 
-// known are the NSIDs of the namespaces that the program has.
+// known returns the NSIDs of the namespaces that the program has.
 func (c *Controller) known() []uint32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.namespaces))
 }
 
-// update stores what is known of a namespace now. If another one has its NSID the old Namespace is of
-// no use any more, and there is a new one.
+// update stores what is now known of a namespace. If another namespace has its NSID, the old Namespace
+// can no longer be used, and there is a new one.
 func (c *Controller) update(nsid uint32, d description, err error) *Namespace {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 	"github.com/goiwarp/iwarp/internal/quota"
 )
 
-// Options are what a host may choose. Zero fields mean defaults; a nil *Options too.
+// Options configure a host. Zero fields mean defaults, and so does a nil *Options.
 type Options struct {
 	// HostNQN is the name of this host, and HostID its identifier. By default the identifier is
-	// random, and the name is made of it. A target refuses a name that it knows with another
+	// random, and the name is derived from it. A target refuses a name that it knows with another
 	// identifier, so set both or none.
 	HostNQN string
 	HostID  [16]byte
@@ -25,18 +25,18 @@ type Options struct {
 	// Queues is how many I/O queues to have: 1 by default, 64 at most. The target may grant
 	// fewer.
 	Queues int
-	// QueueSize is how many entries an I/O queue has, which is one more than it has commands
-	// outstanding: 128 by default, 2 to 1024. The target may have smaller ones.
+	// QueueSize is how many entries an I/O queue has, one more than the commands that it may have
+	// outstanding: 128 by default, 2 to 1024. The target may have smaller queues.
 	QueueSize int
-	// MaxTransfer is how many octets one command moves at most: 1 MiB by default, which is also
-	// what Linux's siw can take, and 8 MiB at most. The target may take less.
+	// MaxTransfer is the maximum number of octets that one command moves: 1 MiB by default, which
+	// is also what Linux's siw can take, and at most 8 MiB. The target may take less.
 	MaxTransfer int
-	// NoInCapsule keeps data out of capsules even if the target takes it there.
+	// NoInCapsule keeps data out of capsules even if the target accepts them there.
 	NoInCapsule bool
 
-	// KATO is after what time without a command the target gives the host up: 5 s by default,
-	// negative: never. A Keep Alive is sent often enough, and one that is not answered within
-	// this time is the end of the connections.
+	// KATO is the time without a command after which the target gives up the host: 5 s by default,
+	// negative: never. The host sends Keep Alives often enough. If one is not answered within this
+	// time, the connections end.
 	KATO time.Duration
 	// IOTimeout and AdminTimeout are how long a command may take: 30 s and 60 s by default.
 	IOTimeout, AdminTimeout time.Duration
@@ -46,20 +46,20 @@ type Options struct {
 	// ReconnectDelay is the time between the loss of the connections and an attempt to connect
 	// again, and between such attempts: 10 s by default.
 	ReconnectDelay time.Duration
-	// CtrlLoss is after what time without connections the controller is given up: 600 s by
+	// CtrlLoss is the time without connections after which the controller is given up: 600 s by
 	// default; negative: at once.
 	CtrlLoss time.Duration
 
-	// Network is that of RNIC.Dial: "tcp" by default.
+	// Network is the network for RNIC.Dial: "tcp" by default.
 	Network string
-	// Dial, unless it is nil, makes the TCP connections, in place of RNIC.Dial: for sockets that are to have an address or options
-	// of their own. DialContext of a net.Dialer fits.
+	// Dial, unless it is nil, makes the TCP connections instead of RNIC.Dial, for sockets that need a certain address or
+	// options. DialContext of a net.Dialer fits.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// RNIC is what the connections are made of. By default each controller has one of its own.
+	// RNIC makes the connections. By default each controller has its own.
 	RNIC *iwarp.RNIC
 	// QPConfig is the template of each connection: Auth, TLS, MPA.NoCRC, IRD (128 by default),
-	// Setup, SetupTrace, UserData and Trace. Setup may not post receives. What NVMe determines
-	// is not taken from it: PD, CQs, depths, ORD, private data and the start-up of MPA.
+	// Setup, SetupTrace, UserData and Trace. Setup may not post receives. Settings that NVMe
+	// determines are ignored: PD, CQs, depths, ORD, private data and the MPA start-up.
 	QPConfig iwarp.QPConfig
 }
 
@@ -71,7 +71,7 @@ const (
 	defaultIRD   = 128
 )
 
-// withDefaults is a copy that is complete and checked.
+// withDefaults returns a checked copy of o with the defaults filled in.
 func (o *Options) withDefaults() (*Options, error) {
 	c := Options{}
 	if o != nil {
@@ -127,14 +127,14 @@ func (o *Options) check() error {
 	return nil
 }
 
-// randomUUID is a random identifier (RFC 9562, version 4).
+// randomUUID returns a random identifier (RFC 9562, version 4).
 func randomUUID() (id [16]byte) {
 	rand.Read(id[:])
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	return id
 }
 
-// hostNQN is the name that a host makes of its identifier (Base 2.0, 4.5).
+// hostNQN returns the name that a host derives from its identifier (Base 2.0, 4.5).
 func hostNQN(id [16]byte) string {
 	return fmt.Sprintf("nqn.2014-08.org.nvmexpress:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }

@@ -19,9 +19,9 @@ type queue struct {
 	qid      uint16
 	entries  int // of the submission queue
 	pd       *iwarp.PD
-	transfer int // octets that a command moves at most
-	inside   int // of them in its capsule
-	inline   int // octets of a capsule that the QP copies at most
+	transfer int // maximum number of octets that a command moves
+	inside   int // maximum number of them in its capsule
+	inline   int // maximum length of a capsule that the QP copies
 	lost     func(cause error)
 
 	qp      *iwarp.QP
@@ -36,17 +36,17 @@ type queue struct {
 	kept  *slot // not in free: for Keep Alive
 	event *slot // likewise, for Asynchronous Event Requests
 
-	// The goroutine's that takes completions.
+	// Fields of the goroutine that takes completions.
 	cqes  [pollSize]capsule.CQE
 	again []iwarp.RecvWR
-	into  []iwarp.SGE // one of each
+	into  []iwarp.SGE // one for each receive
 
 	mu   sync.Mutex
 	err  error // why there are no more commands
 	dead chan struct{}
-	busy int // slots
+	busy int // slots in use
 
-	ended   []*Transfer // whose Done is to be called
+	ended   []*Transfer // Transfers whose Done is to be called
 	calling []*Transfer // room for more of them, unless nil
 
 	out     []iwarp.SendWR // commands that are to be posted
@@ -57,7 +57,7 @@ type queue struct {
 	due   time.Time // when the timer fires; zero: it does not
 }
 
-// A queueConfig is what queues differ in.
+// A queueConfig holds the parameters in which queues differ.
 type queueConfig struct {
 	qid      uint16
 	entries  int
@@ -71,7 +71,7 @@ const (
 	pollSize = 64 // completions that are handled together
 )
 
-// openQueue connects a queue. lost is called, once at most, when it can do nothing more.
+// openQueue connects a queue. lost is called, at most once, when the queue no longer works.
 func openQueue(ctx context.Context, rnic *iwarp.RNIC, pd *iwarp.PD, addr string, o *Options, c queueConfig, lost func(cause error)) (*queue, error) {
 	q := &queue{
 		qid: c.qid, entries: c.entries, pd: pd, transfer: c.transfer, inside: c.inside, lost: lost,
@@ -106,8 +106,8 @@ func (q *queue) open(ctx context.Context, rnic *iwarp.RNIC, addr string, o *Opti
 	return nil
 }
 
-// dial connects, in the client-server model as Linux does with siw. Network cards of Intel know peers alone, and reset
-// the connection: then it is tried again as one of peers, where nothing else tells that the target is such a card.
+// dial connects in the client-server model, as Linux does with siw. Intel network cards know only the peer-to-peer model, and
+// reset the connection: dial then tries again in that model, unless Auth or TLS rules out such a card.
 func dial(ctx context.Context, rnic *iwarp.RNIC, addr string, o *Options, qc *iwarp.QPConfig) (*iwarp.QP, error) {
 	qp, err := dialOnce(ctx, rnic, addr, o, qc)
 	if !errors.Is(err, mpa.ErrNoReply) || qc.Auth != nil || qc.TLS != nil {
@@ -128,12 +128,12 @@ func dialOnce(ctx context.Context, rnic *iwarp.RNIC, addr string, o *Options, qc
 	}
 	qp, err := rnic.Client(ctx, conn, qc)
 	if err != nil {
-		_ = conn.Close() // it is open still after a rejection
+		_ = conn.Close() // it is still open after a rejection
 	}
 	return qp, err
 }
 
-// allocate makes what the queue needs before there is a connection.
+// allocate makes the resources that the queue needs before there is a connection.
 func (q *queue) allocate(rnic *iwarp.RNIC) (err error) {
 	if q.cq, err = rnic.CreateCQ(2 * (q.sendDepth() + q.entries)); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (q *queue) allocate(rnic *iwarp.RNIC) (err error) {
 	return nil
 }
 
-// sendDepth has room for an OpRegister and a Send of each slot.
+// sendDepth returns a depth with room for an OpRegister and a Send of each slot.
 func (q *queue) sendDepth() int { return 2 * q.entries }
 
 func (q *queue) config(o *Options, c queueConfig) *iwarp.QPConfig {
@@ -189,7 +189,7 @@ func (q *queue) postRecv(qp *iwarp.QP, i int) error {
 	return qp.PostRecv(iwarp.RecvWR{ID: receiveID(i), Local: local[:]})
 }
 
-// fill makes n slots usable: so many commands may be outstanding.
+// fill makes n slots usable: that many commands may be outstanding.
 func (q *queue) fill(n int) error {
 	slots := q.slots[:max(n, 0)]
 	if q.qid == 0 {
@@ -230,9 +230,9 @@ func (q *queue) fail(cause error) {
 	}
 }
 
-// kill ends all commands, which get their memory back: the region of each may remain VALID until the
-// connection has ended, but it does not lead to the memory. Done of Transfers is called when the connection ends, which
-// follows. kill tells whether it was the first.
+// kill ends all commands, which get their memory back: the region of each may stay VALID until the connection has
+// ended, but no longer refers to the memory. Done of Transfers is called when the connection ends, which follows. kill
+// reports whether this was the first call.
 func (q *queue) kill(cause error) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -250,7 +250,7 @@ func (q *queue) kill(cause error) bool {
 	return true
 }
 
-// close ends the connection, gracefully or not, and returns when nothing is left of the queue.
+// close ends the connection, gracefully or not, and returns when all resources of the queue are released.
 func (q *queue) close(cause error, graceful bool) {
 	q.kill(cause)
 	if graceful {
@@ -262,7 +262,7 @@ func (q *queue) close(cause error, graceful bool) {
 	q.release()
 }
 
-// release gives back what allocate and the commands have made. The connection has ended.
+// release frees the resources that allocate and the commands have made. The connection must have ended.
 func (q *queue) release() {
 	if q.timer != nil {
 		q.timer.Stop()

@@ -21,7 +21,7 @@ func (c *Controller) run(a *assoc) {
 	}
 }
 
-// replace makes another association than one that has failed: nil if there is to be none.
+// replace makes a new association for one that has failed, nil if there is to be none.
 func (c *Controller) replace(old *assoc) *assoc {
 	cause := old.cause()
 	c.set(nil, nil)
@@ -52,7 +52,7 @@ func (c *Controller) retry(cause error) *assoc {
 	return c.giveUp(cause)
 }
 
-// pause is the time between attempts to connect. A Reset of the program ends it.
+// pause waits between two attempts to connect. A Reset of the program ends it.
 func (c *Controller) pause() error {
 	t := time.NewTimer(c.o.ReconnectDelay)
 	defer t.Stop()
@@ -92,8 +92,8 @@ func (c *Controller) giveUp(cause error) *assoc {
 }
 
 // Reset disables the controller of the target, ends all connections, and connects again, to a new
-// controller. Commands that are under way are sent again, as after a lost connection. If the attempt
-// to connect fails, that is the error, and further attempts follow. Without a connection Reset makes
+// controller. Outstanding commands are sent again, as after a lost connection. If the attempt to
+// connect fails, Reset returns that error, and further attempts follow. Without a connection, Reset makes
 // the next attempt begin at once, and does not wait for it.
 func (c *Controller) Reset(ctx context.Context) error {
 	reply := make(chan error, 1)
@@ -119,8 +119,8 @@ func (c *Controller) finalError() error {
 	return ErrClosed
 }
 
-// reset is Reset. The I/O queues end first: a target ends them when it is disabled, which would be taken for a loss of all connections,
-// and the host has to wait until the target is done with the commands that are sent again.
+// reset performs Reset. The I/O queues end first: a target ends them when it is disabled, which would be taken for a loss of all
+// connections, and the host has to wait until the target is done with the commands that are sent again.
 func (c *Controller) reset(a *assoc, reply chan<- error) *assoc {
 	c.set(nil, nil)
 	c.emit(Event{Kind: EventDisconnected, Err: ErrReset})

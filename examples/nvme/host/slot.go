@@ -8,13 +8,13 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A phase is how far the command of a slot has come.
+// A phase is the progress of the command of a slot.
 //
 //	free      the queue has no command; a sender may be preparing one
 //	queued    it is to be posted
 //	posted    its capsule belongs to the QP, and there is no response
 //	sent      its capsule belongs to the slot again, and there is no response
-//	answered  the response has come, and the capsule belongs to the QP still
+//	answered  the response has arrived, and the capsule still belongs to the QP
 //
 //	from       event                           to
 //	free       add                             queued
@@ -36,29 +36,29 @@ const (
 	answered
 )
 
-// A recipient is what learns that a command has ended.
+// A recipient says what is told that a command has ended.
 type recipient uint8
 
 const (
 	toSender   recipient = iota // waits for done
-	toNone                      // the sender does not wait any more
+	toNone                      // the sender no longer waits
 	toTransfer                  // its Done is called
 )
 
-// A slot is the place of one command in a queue. The mutex of the queue guards phase, and all other fields unless it is
-// free: then they are the sender's that has taken the slot.
+// A slot is the place of one command in a queue. The mutex of the queue guards phase. It also guards all other fields unless
+// the slot is free: then they belong to the sender that has taken the slot.
 type slot struct {
 	index uint16
 	gen   uint16 // differs for commands that follow one another
 	cid   uint16
 
-	// What the command is posted with: the sender's.
+	// The sender sets these to post the command.
 	capsule []byte
 	local   [1]iwarp.SGE
 	wrs     [2]iwarp.SendWR
 	key     uint8
 
-	mr     *iwarp.MR // made when it is needed first
+	mr     *iwarp.MR // made when it is first needed
 	window window
 	keyed  bool // the command has a region, which is VALID until invalid
 
@@ -75,13 +75,13 @@ type slot struct {
 	deadline time.Time
 }
 
-// What a CID is made of.
+// The parts of a CID.
 const (
 	slotBits = 12
 	slotMask = 1<<slotBits - 1
 )
 
-// begin prepares the slot for a command. It is not busy, so that no other goroutine reads what is set here.
+// begin prepares the slot for a command. The slot is not busy, so no other goroutine reads the fields that are set here.
 func (s *slot) begin(op capsule.Opcode, timeout time.Duration) {
 	s.gen++
 	s.cid = s.index | s.gen<<slotBits
@@ -90,9 +90,9 @@ func (s *slot) begin(op capsule.Opcode, timeout time.Duration) {
 	s.cqe, s.err = capsule.CQE{}, nil
 }
 
-// enable is the work request that gives the region its memory, with one right of the target. The
-// STag must be known before the request is posted, since the capsule behind it contains the STag: so
-// its key is drawn here.
+// enable returns the work request that gives the region its memory, with one access right for the target. The
+// STag must be known before the request is posted, since the capsule after it contains the STag: so
+// its key is chosen here.
 func (s *slot) enable(data []byte, dir capsule.Direction) (_ iwarp.SendWR, err error) {
 	if s.key, err = s.mr.NextKey(); err != nil {
 		return iwarp.SendWR{}, err
@@ -106,7 +106,7 @@ func (s *slot) enable(data []byte, dir capsule.Direction) (_ iwarp.SendWR, err e
 	return iwarp.SendWR{ID: registerID(s.index), Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: s.mr, Buffer: &s.window, Access: access, Key: &s.key}, nil
 }
 
-// stag is the STag of the region with the key of the command.
+// stag returns the STag of the region with the key of the command.
 func (s *slot) stag() stag.STag { return s.mr.STag()&^0xff | stag.STag(s.key) }
 
 // The IDs of work requests and receives.

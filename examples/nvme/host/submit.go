@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A command is what a queue carries out.
+// A command is a command that a queue executes.
 type command struct {
 	sqe     capsule.SQE // without CID and SGL
 	data    []byte      // nil: none
@@ -38,7 +38,7 @@ func (q *queue) do(ctx context.Context, c *command) (capsule.CQE, error) {
 	return q.doIn(ctx, s, c)
 }
 
-// doIn is do with a slot that the caller has.
+// doIn is like do, with a slot that the caller holds.
 func (q *queue) doIn(ctx context.Context, s *slot, c *command) (capsule.CQE, error) {
 	if err := q.start(s, c); err != nil {
 		q.giveBack(s)
@@ -56,9 +56,9 @@ func (q *queue) start(s *slot, c *command) error {
 	return nil
 }
 
-// add prepares a command, and adds it to what push posts.
+// add prepares a command, and adds it to the commands that push posts.
 func (q *queue) add(s *slot, c *command) error {
-	if q.isDead() { // what is prepared may still be posted for a command that kill has ended
+	if q.isDead() { // a command that kill has ended might otherwise be posted
 		return q.gone()
 	}
 	s.begin(c.sqe.Opcode, c.timeout)
@@ -66,8 +66,8 @@ func (q *queue) add(s *slot, c *command) error {
 	return q.enter(s, wrs, err)
 }
 
-// enter adds to what push posts what prepare has made. If kill has come meanwhile, prepare may have failed for what release has closed:
-// the command is lost like all others.
+// enter adds the work requests that prepare has made to those that push posts. If kill was called meanwhile, prepare may have failed
+// because of resources that release has closed: the command is lost like all others.
 func (q *queue) enter(s *slot, wrs []iwarp.SendWR, err error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -88,7 +88,7 @@ func (q *queue) enter(s *slot, wrs []iwarp.SendWR, err error) error {
 	return nil
 }
 
-// push posts the commands that were added, unless another goroutine is to post them.
+// push posts the commands that were added, unless another goroutine posts them.
 func (q *queue) push() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -102,15 +102,15 @@ func (q *queue) push() {
 	q.postOut()
 }
 
-// yield lets other goroutines run that are about to send a command: several are woken together when several responses have come.
-// What they have to send is then posted together, in one call of the system. The mutex is held, but not meanwhile.
+// yield lets other goroutines run that are about to send a command: several are woken together when several responses have arrived.
+// Their commands are then posted together, in one system call. The mutex must be held; yield releases it meanwhile.
 func (q *queue) yield() {
 	q.mu.Unlock()
 	runtime.Gosched()
 	q.mu.Lock()
 }
 
-// postOut posts the commands there are until there are none: posting was set by the caller. The mutex is held, but not
+// postOut posts commands until none are left; the caller has set posting. The mutex must be held; postOut releases it
 // meanwhile.
 func (q *queue) postOut() {
 	for len(q.out) > 0 && q.err == nil {
@@ -122,7 +122,7 @@ func (q *queue) postOut() {
 	q.posting = false
 }
 
-// postAll posts the commands there are. What posting refuses is the end of the queue. The mutex is held, but not meanwhile.
+// postAll posts the present commands. A refused post ends the queue. The mutex must be held; postAll releases it meanwhile.
 func (q *queue) postAll() {
 	q.out, q.posted = q.posted[:0], q.out
 	for i := range q.posted {
@@ -140,7 +140,7 @@ func (q *queue) postAll() {
 	q.mu.Lock()
 }
 
-// refused notes which commands were not sent.
+// refused records which commands were not sent.
 func (q *queue) refused(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -155,7 +155,7 @@ func (q *queue) refused(err error) {
 	}
 }
 
-// isDead tells that there are no more commands.
+// isDead reports whether the queue accepts no more commands.
 func (q *queue) isDead() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -189,7 +189,7 @@ func (q *queue) prepare(s *slot, c *command) ([]iwarp.SendWR, error) {
 		sqe.SGL = capsule.KeyedSGL(uint32(s.stag()), 0, uint32(len(c.data)), true)
 	}
 	sqe.Put(s.capsule)
-	if n <= q.inline { // it is copied, so that its completion, which is work for this side, is not needed
+	if n <= q.inline { // the QP copies it, so its completion, which costs work on this side, is not needed
 		s.copied = true
 		return append(wrs, iwarp.SendWR{ID: sendID(s.index), Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: s.capsule[:n]}), nil
 	}
@@ -197,8 +197,8 @@ func (q *queue) prepare(s *slot, c *command) ([]iwarp.SendWR, error) {
 	return append(wrs, iwarp.SendWR{ID: sendID(s.index), Op: iwarp.OpSend, Local: s.local[:]}), nil
 }
 
-// region makes the region of the slot. It is bound to the connection, so that no other one can use
-// or invalidate it.
+// region makes the region of the slot. The region is bound to the connection, so that no other
+// connection can use or invalidate it.
 func (q *queue) region(s *slot) error {
 	if s.mr != nil {
 		return nil
@@ -209,15 +209,15 @@ func (q *queue) region(s *slot) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.err != nil { // kill has come meanwhile, and release may have been here
+	if q.err != nil { // kill was called meanwhile, and perhaps release
 		return errors.Join(q.err, mr.Close())
 	}
 	s.mr = mr
 	return nil
 }
 
-// wait returns when the command has ended, or ctx. In the latter case the command goes on without
-// the memory of the caller.
+// wait returns when the command or ctx has ended. If ctx has ended, the command continues without the
+// caller's memory.
 func (q *queue) wait(ctx context.Context, s *slot, c *command) (capsule.CQE, error) {
 	select {
 	case <-s.done:
@@ -236,7 +236,7 @@ func (q *queue) wait(ctx context.Context, s *slot, c *command) (capsule.CQE, err
 	return cqe, err
 }
 
-// abandon leaves a command to the queue. It tells whether it was in time: a command that has ended
+// abandon leaves a command to the queue. It reports whether it was in time: a command that has ended
 // is not abandoned.
 func (q *queue) abandon(s *slot, c *command) bool {
 	q.mu.Lock()
@@ -258,7 +258,7 @@ func (q *queue) giveBack(s *slot) {
 	}
 }
 
-// gone is the error of a command that cannot be sent any more.
+// gone returns the error of a command that can no longer be sent.
 func (q *queue) gone() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

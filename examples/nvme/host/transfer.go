@@ -7,28 +7,28 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// ErrQueueFull: as many commands are under way as the I/O queues take.
+// ErrQueueFull: the I/O queues have as many outstanding commands as they take.
 var ErrQueueFull = errors.New("nvme: the I/O queues are full")
 
-// A Transfer is a Read or a Write that goes on while its caller does something else, for programs that keep many under way
-// without a goroutine for each. It is one command: it is neither cut, nor sent again, nor can it be given up.
+// A Transfer is a Read or a Write that runs while its caller does something else, for programs that keep many outstanding
+// without a goroutine for each. It is one command: it is neither split nor sent again, and cannot be cancelled.
 type Transfer struct {
-	// Write tells that P is written; otherwise it is read.
+	// Write says that P is written; otherwise it is read.
 	Write bool
 	// P belongs to the Transfer until Done is called. Its length is a multiple of Namespace.BlockSize, and not more than
 	// Options.MaxTransfer and the target allow.
 	P   []byte
 	Off int64 // octets, a multiple of Namespace.BlockSize
 	// Done is called once when the Transfer has ended, by a goroutine that handles responses: it must not wait. It may call Start,
-	// for this Transfer too, and no other method of the host. What all the calls start that follow one another is sent together.
+	// even for this Transfer, but no other method of the host. The Transfers that consecutive calls start are sent together.
 	Done func(t *Transfer)
-	// Err is how the Transfer has ended, when Done is called: as in the errors of Namespace.ReadAt.
+	// Err is the outcome of the Transfer when Done is called: an error like those of Namespace.ReadAt.
 	Err error
 }
 
-// Start starts Transfers, and waits for nothing. It returns how many it has started: those from t[n] on it has not, because of
-// the error, and their Done is not called. The error is ErrQueueFull if there is room for no more now, a *LostError while
-// there is no connection, or one of ReadAt.
+// Start starts Transfers, and does not wait. It returns how many it has started. The others were not started because of the
+// error, and their Done is not called. The error is ErrQueueFull if there is no room for more now, a *LostError while there
+// is no connection, or one of ReadAt.
 func (n *Namespace) Start(t ...*Transfer) (started int, err error) {
 	a, err := n.c.connected()
 	if err != nil {
@@ -46,7 +46,7 @@ func (n *Namespace) Start(t ...*Transfer) (started int, err error) {
 	return started, err
 }
 
-// connected is the association there is now.
+// connected returns the current association.
 func (c *Controller) connected() (*assoc, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (n *Namespace) start(a *assoc, t *Transfer) error {
 	return nil
 }
 
-// room takes a slot of the first I/O queue in turn that has one. nil: there is none.
+// room takes a slot of the first I/O queue in turn that has a free one. nil: there is none.
 func (a *assoc) room() (*queue, *slot) {
 	for range a.io {
 		q := a.queue()
@@ -97,7 +97,7 @@ func (a *assoc) room() (*queue, *slot) {
 	return nil, nil
 }
 
-// over ends a Transfer: callDone calls its Done. The mutex is held.
+// over ends a Transfer: callDone calls its Done. The mutex must be held.
 func (q *queue) over(s *slot, err error) {
 	t := s.transfer
 	if err == nil {
@@ -108,7 +108,7 @@ func (q *queue) over(s *slot, err error) {
 	q.ended = append(q.ended, t)
 }
 
-// callDone calls Done of the Transfers that have ended. The mutex is held, but not meanwhile.
+// callDone calls Done of the Transfers that have ended. The mutex must be held; callDone releases it meanwhile.
 func (q *queue) callDone() {
 	for len(q.ended) > 0 {
 		list := q.ended

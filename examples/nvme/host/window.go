@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// A window is the memory of one command as its region shows it to the target. The region is not
-// given the memory of the caller itself, but this, for two reasons. The caller can have its memory
-// back at any time, without the end of the connection: what the target moves then it moves from or
-// to somewhere else. And the octets that the target has moved are known exactly.
+// A window is the memory of one command as its region presents it to the target. The region refers
+// to the window, not to the caller's memory itself, for two reasons. The caller can get its memory
+// back at any time without ending the connection: the target then moves octets from or to another
+// place. And it is known exactly which octets the target has moved.
 //
 // It is a [stag.MemoryBuffer]: the library copies to and from the memory between Acquire and Release.
 type window struct {
@@ -22,7 +22,7 @@ type window struct {
 
 var errDetached = errors.New("nvme: the command is over")
 
-// attach begins with a command.
+// attach begins a command with memory mem.
 func (w *window) attach(mem []byte) {
 	w.mu.Lock()
 	w.mem, w.size, w.drop = mem, len(mem), false
@@ -30,7 +30,7 @@ func (w *window) attach(mem []byte) {
 	w.mu.Unlock()
 }
 
-// detach ends the access to the memory, and tells whether all of it was moved.
+// detach ends the access to the memory, and reports whether all of it was moved.
 func (w *window) detach() (whole bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,8 +38,8 @@ func (w *window) detach() (whole bool) {
 	return w.moved.whole(w.size)
 }
 
-// abandon gives the memory back to the caller, while the command goes on. What the target reads is
-// the same as before, since it may be written to the namespace.
+// abandon gives the memory back to the caller, while the command continues. The target still reads
+// the same octets as before, since it may write them to the namespace.
 func (w *window) abandon(toTarget bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,10 +50,10 @@ func (w *window) abandon(toTarget bool) {
 	w.mem, w.drop = nil, true
 }
 
-// Size is the length of the region.
+// Size returns the length of the region.
 func (w *window) Size() int64 { return int64(w.size) }
 
-// Acquire returns the memory, and holds the mutex until Release ([stag.MemoryBuffer]). nil: octets that come are dropped.
+// Acquire returns the memory, and holds the mutex until Release ([stag.MemoryBuffer]). If it returns nil, arriving octets are dropped.
 func (w *window) Acquire(off int64, n int, _ bool) ([]byte, error) {
 	w.mu.Lock()
 	mem, err := w.part(int(off), n)
@@ -63,10 +63,10 @@ func (w *window) Acquire(off int64, n int, _ bool) ([]byte, error) {
 	return mem, err
 }
 
-// Release ends what Acquire has begun.
+// Release ends an access that Acquire has begun.
 func (w *window) Release(int64, int, bool) { w.mu.Unlock() }
 
-// part is n octets, which count as moved. The mutex is held.
+// part returns n octets, which count as moved. The mutex must be held.
 func (w *window) part(off, n int) ([]byte, error) {
 	switch {
 	case w.drop:
@@ -80,7 +80,7 @@ func (w *window) part(off, n int) ([]byte, error) {
 	return w.mem[off:][:n], nil
 }
 
-// ReadAt is that of [stag.Buffer].
+// ReadAt implements [stag.Buffer].
 func (w *window) ReadAt(p []byte, off int64) (int, error) {
 	mem, err := w.Acquire(off, len(p), false)
 	if mem == nil {
@@ -90,7 +90,7 @@ func (w *window) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, mem), nil
 }
 
-// WriteAt is that of [stag.Buffer].
+// WriteAt implements [stag.Buffer].
 func (w *window) WriteAt(p []byte, off int64) (int, error) {
 	mem, err := w.Acquire(off, len(p), true)
 	switch {

@@ -10,16 +10,16 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
 )
 
-// A budget bounds the octets of the buffers that are in use, on one queue and on all. Tasks for which there are none wait:
-// in order on each queue, and the queues in turn.
+// A budget bounds the octets of the buffers in use, on each queue and on all queues. Tasks for which none are left wait: in
+// order on each queue, and the queues in turn.
 type budget struct {
 	t               *Target
 	total, perQueue int64
 
 	mu      sync.Mutex
 	used    int64
-	most    int64    // that ever was used
-	waiting []*queue // that have tasks waiting; whose turn is next is first
+	most    int64    // the maximum that was ever used
+	waiting []*queue // queues with waiting tasks; the first one is next
 	timer   *time.Timer
 	armed   bool
 }
@@ -30,11 +30,11 @@ func (b *budget) init(t *Target) {
 	b.timer.Stop()
 }
 
-// aheadMost is how many octets of buffers a queue has at most when it fills one with what is in memory: while one is sent the next
-// is filled. With more of them the memory of a buffer is not in a cache any more when its turn comes again.
+// aheadMost is the maximum number of octets of buffers of a queue that fills buffers from memory: while one is sent, the next one
+// is filled. With more, the memory of a buffer is no longer in a cache when its turn comes again.
 const aheadMost = 2 << 20
 
-// mostOf is how many octets the queue of a task may have with its buffer.
+// mostOf returns how many octets the queue of a task may have, including the task's buffer.
 func (b *budget) mostOf(tk *task, size int64) int64 {
 	if tk.do == model.DoExecute && backend.Describe(handleOf(tk.op.Namespace).medium()).Immediate { // it is a read
 		return min(b.perQueue, max(aheadMost, size))
@@ -42,7 +42,7 @@ func (b *budget) mostOf(tk *task, size int64) int64 {
 	return b.perQueue
 }
 
-// take accounts for a buffer of a task. If it returns false, the task waits, and the budget goes on with it.
+// take accounts for a buffer of a task. If it returns false, the task waits, and the budget continues it later.
 func (b *budget) take(tk *task, n int) bool {
 	q, size := tk.q, int64(sizeOf(n))
 	tk.most = b.mostOf(tk, size)
@@ -62,7 +62,7 @@ func (b *budget) take(tk *task, n int) bool {
 	return false
 }
 
-// starved tells whether a queue waits because of the others: it would not get what another one took before. mu is held.
+// starved reports whether a queue waits because of the others, and so must not be overtaken. mu must be held.
 func (b *budget) starved() bool {
 	return slices.ContainsFunc(b.waiting, func(q *queue) bool { return q.held+sizeOfNext(q) <= q.wants.first.most })
 }
@@ -75,7 +75,7 @@ func (b *budget) grant(q *queue, size int64) {
 	b.most = max(b.most, b.used)
 }
 
-// release gives octets back, and goes on with tasks that were waiting for them. No lock is held.
+// release frees octets, and continues tasks that were waiting for them. No lock may be held.
 func (b *budget) release(q *queue, n int) {
 	b.mu.Lock()
 	q.held -= int64(n)
@@ -87,8 +87,8 @@ func (b *budget) release(q *queue, n int) {
 	}
 }
 
-// next grants what fits. A queue that has what it may have is passed over; one that waits for the others is not, so that
-// it gets what they give back. mu is held.
+// next grants what fits. It skips a queue that has reached its own limit, but not a queue that waits for the others, so
+// that this queue gets what they free. mu must be held.
 func (b *budget) next() (granted taskList) {
 	for i := 0; i < len(b.waiting); {
 		q := b.waiting[i]
@@ -110,7 +110,7 @@ func (b *budget) next() (granted taskList) {
 	return granted
 }
 
-// arm has expire called after d, if it is not called earlier. mu is held.
+// arm makes expire be called after d, unless it is due earlier. mu must be held.
 func (b *budget) arm(d time.Duration) {
 	if !b.armed {
 		b.armed = true
@@ -118,7 +118,7 @@ func (b *budget) arm(d time.Duration) {
 	}
 }
 
-// expire answers the commands that have waited for too long.
+// expire answers the commands that have waited too long.
 func (b *budget) expire() {
 	var over taskList
 	b.mu.Lock()
@@ -139,7 +139,7 @@ func (b *budget) expire() {
 	if next >= 0 {
 		b.arm(next)
 	}
-	granted := b.next() // what has expired may have been in front of something smaller
+	granted := b.next() // an expired task may have blocked a smaller one
 	b.mu.Unlock()
 	for tk := over.pop(); tk != nil; tk = over.pop() {
 		tk.finish(capsule.StatusBusy)
@@ -149,7 +149,7 @@ func (b *budget) expire() {
 	}
 }
 
-// leave takes the tasks of a queue that has ended out of the wait.
+// leave removes the waiting tasks of a queue that has ended.
 func (b *budget) leave(q *queue) (waited taskList) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,7 +158,7 @@ func (b *budget) leave(q *queue) (waited taskList) {
 	return waited
 }
 
-// settle gives back all that a queue has, whose buffers are free.
+// settle frees all octets of a queue whose buffers are free.
 func (b *budget) settle(q *queue) {
 	b.mu.Lock()
 	n := q.held

@@ -13,16 +13,16 @@ import (
 const (
 	leastBits = 12                 // 4 KiB
 	classes   = 23 - leastBits + 1 // up to 8 MiB, the largest MDTS
-	retained  = 2 << 20            // octets of idle buffers that a queue keeps registered, at most
+	retained  = 2 << 20            // maximum octets of idle buffers that a queue keeps registered
 	leastSize = 1 << leastBits     // octets
 )
 
 func classOf(n int) int { return max(bits.Len(uint(n-1))-leastBits, 0) }
 
-// sizeOf is the length of a buffer for n octets.
+// sizeOf returns the length of a buffer for n octets.
 func sizeOf(n int) int { return leastSize << classOf(n) }
 
-// memory is that of buffers that are not in use: what queues keep registered, which is ready, and what is free for all of them.
+// memory holds the buffers that are not in use: registered ones, which queues keep ready, and free memory for all queues.
 type memory struct {
 	mostKept int64
 	kept     atomic.Int64 // octets that are registered
@@ -33,7 +33,7 @@ type memory struct {
 	mostFree int
 }
 
-// limit sets how many octets there may be: three quarters registered.
+// limit sets how many octets may be kept: three quarters of them registered.
 func (m *memory) limit(n int) {
 	m.mostFree = max(n, 0) / 4
 	m.mostKept = int64(max(n, 0) - m.mostFree)
@@ -48,10 +48,10 @@ func (m *memory) keep(n int) bool {
 	return true
 }
 
-// leave is for a buffer that is not kept any more.
+// leave accounts for a buffer that is no longer kept.
 func (m *memory) leave(n int) { m.kept.Add(-int64(n)) }
 
-// idle is how many octets there are.
+// idle returns how many octets are kept.
 func (m *memory) idle() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,8 +82,8 @@ func (m *memory) put(b []byte) {
 	}
 }
 
-// A buffer is registered memory for the data of one command. Only its QP can use it, and the peer has no right: octets come
-// into it by RDMA Reads of this side alone.
+// A buffer is registered memory for the data of one command. Only its QP can use it, and the peer has no access: only RDMA
+// Reads of this side write it.
 type buffer struct {
 	mem   []byte
 	mr    *iwarp.MR
@@ -92,7 +92,7 @@ type buffer struct {
 	task  *task // whose RDMA Read is outstanding
 }
 
-// buffers are those of a queue.
+// buffers holds the buffers of a queue.
 type buffers struct {
 	mu    sync.Mutex
 	all   []*buffer // by id; nil: free
@@ -101,7 +101,7 @@ type buffers struct {
 	kept  int // octets of idle
 }
 
-// buffer is a buffer for n octets, which the budget has granted. nil: the RNIC registers no more.
+// buffer returns a buffer for n octets, which the budget has granted, or nil if the RNIC registers no more.
 func (q *queue) buffer(n int) *buffer {
 	c := classOf(n)
 	s := &q.bufs
@@ -132,14 +132,14 @@ func (q *queue) buffer(n int) *buffer {
 	return b
 }
 
-// at finds a buffer that is in use.
+// at returns a buffer that is in use.
 func (s *buffers) at(id int) *buffer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all[id]
 }
 
-// giveBack takes a buffer that neither a command nor the QP uses any more. No lock is held.
+// giveBack takes back a buffer that neither a command nor the QP uses any more. No lock may be held.
 func (q *queue) giveBack(b *buffer) {
 	n := len(b.mem)
 	q.bufs.put(q.t, b)
@@ -157,16 +157,16 @@ func (s *buffers) put(t *Target, b *buffer) {
 	s.free(t, b)
 }
 
-// free deregisters a buffer. All work that names it has completed, so it does not wait. mu is held.
+// free deregisters a buffer. All work that names it has completed, so free does not wait. mu must be held.
 func (s *buffers) free(t *Target, b *buffer) {
 	s.all[b.id] = nil
 	s.holes = append(s.holes, b.id)
-	if b.mr.Close() == nil { // otherwise it is not certain that nothing changes the memory
+	if b.mr.Close() == nil { // otherwise something may still change the memory
 		t.memory.put(b.mem)
 	}
 }
 
-// close frees all buffers. The QP has ended.
+// close frees all buffers. The QP must have ended.
 func (s *buffers) close(t *Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

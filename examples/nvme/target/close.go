@@ -9,12 +9,12 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// A life is how far the end of a target has come. It only goes forward.
+// A life is the progress of the end of a target. It only moves forward.
 //
-//	serving    connections and commands are taken
-//	draining   Shutdown: commands of I/O queues are not begun any more
-//	stopping   Shutdown: connections are refused, and those there are end gracefully
-//	closed     connections are refused, and those there are end at once
+//	serving    connections and commands are accepted
+//	draining   Shutdown: commands of I/O queues are no longer begun
+//	stopping   Shutdown: connections are refused, and existing ones end gracefully
+//	closed     connections are refused, and existing ones end at once
 type life uint32
 
 const (
@@ -24,7 +24,7 @@ const (
 	closed
 )
 
-// is tells whether the life of the target has come to l, or further.
+// is reports whether the life of the target has reached l.
 func (t *Target) is(l life) bool { return life(t.life.Load()) >= l }
 
 // advance goes on to l, unless the target is there or further.
@@ -36,12 +36,12 @@ func (t *Target) advance(l life) {
 	}
 }
 
-// A stage is how far the end of a connection has come. It only goes forward.
+// A stage is the progress of the end of a connection. It only moves forward.
 type stage uint8
 
 const (
 	living   stage = iota
-	closing        // behind what was posted
+	closing        // after the posted work
 	aborting       // at once
 	ended          // nothing is posted any more
 )
@@ -75,7 +75,7 @@ func (q *queue) finally(how stage, f func(*iwarp.QP) error) {
 	q.t.queues.Go(func() { _ = f(q.qp) })
 }
 
-// end gives back what a connection had, which has ended or did not come to be. It waits for the back ends that work for it.
+// end releases the resources of a connection that has ended or was not established. It waits for back ends that work for it.
 func (q *queue) end() {
 	t := q.t
 	q.cancel()
@@ -100,7 +100,7 @@ func (q *queue) end() {
 	t.mu.Unlock()
 }
 
-// lost tells the model that nothing that comes is a command any more. It may be told again.
+// lost tells the model that no further message is a command. It may be called again.
 func (q *queue) lost() {
 	acts := q.t.actions.get()
 	acts.list = q.t.model.Lost(q.m, acts.list)
@@ -123,12 +123,11 @@ func (q *queue) release() {
 	}
 }
 
-// Shutdown ends the target without losing what hosts were told is done: it refuses new connections, finishes the
-// commands that have begun, flushes all namespaces, ends the connections gracefully, and closes the target. When ctx or 10 s are
-// over it goes on with what is left as Close does, which waits for back ends that are working. The namespaces are flushed all the
-// same, for 10 s more. The error tells of commands that were still running then, and of namespaces that could not be flushed.
-// Listeners are the program's to close, at best before.
-// Of several calls at the same time that counts whose ctx ends first.
+// Shutdown ends the target without losing data that hosts were told are written: it refuses new connections, finishes the
+// commands that have begun, flushes all namespaces, ends the connections gracefully, and closes the target. When ctx ends, or
+// after 10 s, it ends the rest like Close, which waits for working back ends. The namespaces are still flushed, for 10 s more.
+// The error reports commands that were still running then, and namespaces that could not be flushed. The program must close
+// the listeners, preferably before. If several calls run at the same time, the one whose ctx ends first decides.
 func (t *Target) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
 	defer cancel()
@@ -148,7 +147,7 @@ func (t *Target) Shutdown(ctx context.Context) error {
 	return errors.Join(append(errs, t.Close())...)
 }
 
-// flushAll flushes all namespaces at once: one whose medium hangs does not hold up the others.
+// flushAll flushes all namespaces at once: one whose medium hangs does not delay the others.
 func (t *Target) flushAll(ctx context.Context) []error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
 	defer cancel()
@@ -166,7 +165,7 @@ func (t *Target) flushAll(ctx context.Context) []error {
 	return errs
 }
 
-// drain waits until no command is being carried out.
+// drain waits until no command is being executed.
 func (t *Target) drain(ctx context.Context) error {
 	for n := t.tasks.Load(); n > 0; n = t.tasks.Load() {
 		select {
@@ -179,7 +178,7 @@ func (t *Target) drain(ctx context.Context) error {
 	return nil
 }
 
-// drained tells one drain to look again.
+// drained tells one drain to check again.
 func (t *Target) drained() {
 	select {
 	case t.idle <- struct{}{}:
@@ -187,7 +186,7 @@ func (t *Target) drained() {
 	}
 }
 
-// endAll ends all connections, and returns when nothing is left of them.
+// endAll ends all connections, and returns when all their resources are released.
 func (t *Target) endAll() {
 	acts := t.actions.get()
 	acts.list = t.model.CloseAll(acts.list)
@@ -207,19 +206,19 @@ func (t *Target) all() (list []*queue) {
 	return list
 }
 
-// Close ends all connections at once, without an answer to the commands under way, which their hosts repeat when they are connected
-// again, and waits for back ends that are working. What was not flushed may be lost: see Shutdown.
-// It closes an RNIC that New has opened. Closing is idempotent.
+// Close ends all connections at once, and waits for working back ends. It does not answer outstanding commands, which hosts
+// repeat when they are connected again. Data that were not flushed may be lost: see Shutdown. Close also closes an RNIC that
+// New has opened. Close is idempotent.
 func (t *Target) Close() (err error) {
 	t.model.Stop()
-	t.advance(closed) // before it has effects that a command would be answered with
+	t.advance(closed) // first, so that no command is answered with an effect of Close
 	t.cancel()
 	t.endAll()
 	t.release.Do(func() { err = t.releaseAll() })
 	return err
 }
 
-// releaseAll gives back what there is besides connections.
+// releaseAll releases everything except connections.
 func (t *Target) releaseAll() error {
 	t.budget.timer.Stop()
 	t.mu.Lock()

@@ -15,40 +15,40 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
 )
 
-// A Config is what a [Target] is made of. Zero fields mean defaults; a nil *Config too.
+// A Config configures a [Target]. Zero fields mean defaults, and so does a nil *Config.
 type Config struct {
-	// RNIC is what the connections are made of. nil: the target opens one, which Close closes. The program passes the
-	// Events of one that it gives to [Target.Event].
+	// RNIC makes the connections. nil: the target opens one, which Close closes. If the program provides the RNIC, it must
+	// pass its Events to [Target.Event].
 	RNIC *iwarp.RNIC
-	// PD is the protection domain of all connections, of the RNIC. nil: the target allocates one.
+	// PD is the protection domain of all connections, of that RNIC. nil: the target allocates one.
 	PD *iwarp.PD
 
-	// TLS and Auth are those of [iwarp.ListenConfig], for Listen.
+	// TLS and Auth are as in [iwarp.ListenConfig], for Listen.
 	TLS  *tls.Config
 	Auth iwarp.Authenticator
-	// Authorize tells for each Connect whether the peer that TLS or Auth has found may call itself by the NQN that it does,
-	// and use the subsystem, which may be that of discovery. An error refuses it with 0x184, as if it were not in
-	// Subsystem.Hosts, and is logged; the host does not get it. nil: each authenticated peer may use the NQN of any other.
-	// It must not block, and not call the target.
+	// Authorize decides for each Connect whether the peer that TLS or Auth has authenticated may use its NQN, and the
+	// subsystem, which may be the discovery subsystem. An error refuses the Connect with 0x184, as if the host were not in
+	// Subsystem.Hosts. The error is logged, but not sent to the host. nil: each authenticated peer may use the NQN of any
+	// other. Authorize must not block, and not call the target.
 	Authorize func(*Login) error
 	// SetupTimeout is the time from the connection to the complete Request, for Listen: 5 s.
 	SetupTimeout time.Duration
 
-	// NoCRC waives the CRC of FPDUs, unless the host asks for it.
+	// NoCRC waives the CRC of FPDUs, unless the host requests it.
 	NoCRC bool
 	// ORD is how many RDMA Reads may be outstanding on a connection: 16, or fewer if the host answers fewer at a time.
 	ORD int
-	// UnknownORD is the same for a host that does not tell how many it answers (revision 1 of MPA, or 0x3FFF): 1.
+	// UnknownORD is the same for a host that does not say how many it answers (MPA revision 1, or 0x3FFF): 1.
 	UnknownORD int
-	// Solicitor makes the RDMA Reads of all connections wait for their part of a window. Nothing is in capsules then, so
-	// that hosts send no data that was not asked for. The window must have room for the largest Read, 1 MiB with the default
-	// of MDTS; a dispatch timeout of 5 s (solicit.Config.Dispatch) has commands answered that wait longer, with 0x022.
+	// Solicitor makes the RDMA Reads of all connections wait for their part of a window. Capsules then contain no data, so
+	// hosts send no unsolicited data. The window must have room for the largest Read, 1 MiB with the default MDTS. With a
+	// dispatch timeout of 5 s (solicit.Config.Dispatch), commands that wait longer are answered with 0x022.
 	Solicitor *iwarp.Solicitor
-	// SRQ is how many receives all queues share: as many as may be occupied at a time by the commands of all hosts, which
-	// can stop each other by occupying them. One that finds none ends its connection. 0: each queue has its own.
+	// SRQ is how many receives all queues share. The commands of all hosts may occupy them, so hosts can block each other. A
+	// command that finds no receive ends its connection. 0: each queue has its own receives.
 	SRQ int
 
-	// InCapsule is how many octets of data capsules of I/O queues may have, a multiple of 16 up to 16384: 4096; negative: 0.
+	// InCapsule is how many octets of data capsules of I/O queues may contain, a multiple of 16 up to 16384: 4096; negative: 0.
 	InCapsule int
 	// MDTS limits what a command moves to 2^MDTS pages of 4 KiB, 1 to 11: 8, which is 1 MiB.
 	MDTS int
@@ -56,11 +56,11 @@ type Config struct {
 	Advertised netip.AddrPort
 
 	Limits Limits
-	// Logger logs what an operator may want to know; nil: nothing is logged. Its lines are limited in number.
+	// Logger logs what an operator may want to know; nil: nothing is logged. The number of lines is limited.
 	Logger *slog.Logger
 }
 
-// A Login is what a host shows when it connects a queue.
+// A Login is the identity that a host presents when it connects a queue.
 type Login struct {
 	Peer            iwarp.Peer // see [iwarp.QP.Peer]
 	Authenticated   bool       // otherwise Peer is zero, and the host may be anyone
@@ -69,7 +69,7 @@ type Login struct {
 	HostID          [16]byte
 }
 
-// Limits are how much there may be of a thing. Zero fields mean the defaults in the comments.
+// Limits bound the resources of a target. Zero fields mean the defaults in the comments.
 type Limits struct {
 	Connections  int // of all hosts: 1024
 	PerAddress   int // connections of one address: 128
@@ -79,12 +79,12 @@ type Limits struct {
 	IOQueues     int // of a controller: 64
 	QueueEntries int // of an I/O queue: 128
 
-	// Octets of buffers. Receives are besides them: each entry of each queue has one, or the SRQ, of the length of
-	// a command and Config.InCapsule. Of QueueMemory, reads of a back end that waits for nothing (backend.Traits.Immediate)
-	// have 2 MiB, or one command.
-	QueueMemory int // of data that is under way on one queue: 8 MiB
-	Memory      int // of data that is under way on all queues: 512 MiB
-	Idle        int // that are kept for more data: a quarter of Memory; negative: none
+	// Octets of buffers, without receives: each entry of each queue, or of the SRQ, has a receive of the length of a
+	// command and Config.InCapsule. Reads of a back end that never waits (backend.Traits.Immediate) may use 2 MiB of
+	// QueueMemory, or one command.
+	QueueMemory int // for data in progress on one queue: 8 MiB
+	Memory      int // for data in progress on all queues: 512 MiB
+	Idle        int // kept for later: a quarter of Memory; negative: none
 
 	Workers int // goroutines that call the back end of one namespace: 4 for each processor, at most 64
 }
@@ -97,7 +97,7 @@ const (
 	maxWorkers    = 64
 )
 
-// withDefaults is a copy that is complete, and checked but for what the model checks.
+// withDefaults returns a copy of c with defaults, checked except for what the model checks.
 func (c *Config) withDefaults() (*Config, error) {
 	var d Config
 	if c != nil {
@@ -140,7 +140,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// model is the configuration of the model.
+// model returns the configuration of the model.
 func (c *Config) model() model.Config {
 	m := model.DefaultConfig()
 	m.ORD, m.UnknownORD, m.InCapsule, m.MDTS = c.ORD, c.UnknownORD, c.InCapsule, uint8(c.MDTS)
@@ -164,7 +164,7 @@ func (c *Config) model() model.Config {
 	return m
 }
 
-// addressOf is an address as the discovery log has it. The zero value stands for one that is not valid.
+// addressOf returns an address in the form of the discovery log, the zero value for an invalid address.
 func addressOf(a netip.AddrPort) model.Address {
 	if !a.IsValid() {
 		return model.Address{}

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
 )
 
-// fill answers a command whose data the model has.
+// fill answers a command with data of the model.
 func (tk *task) fill() {
 	q, cur := tk.q, tk.current()
 	acts := q.t.actions.get()
@@ -38,8 +38,8 @@ func (tk *task) finish(s capsule.Status) {
 	q.t.perform(q, acts)
 }
 
-// submit gives a task to the workers of its namespace. In the turn of its queue it is carried out at once if that takes no
-// longer than handing it over.
+// submit passes a task to the workers of its namespace. In the turn of its queue, it executes the task at once if that takes
+// no longer than passing it on.
 func (tk *task) submit(turn bool) {
 	n := tk.op.Namespace
 	if n == nil && len(tk.op.Namespaces) == 1 {
@@ -57,11 +57,11 @@ func (tk *task) submit(turn bool) {
 	handleOf(n).workers.submit(tk)
 }
 
-// shortMost is how many octets a short operation has at most.
+// shortMost is the maximum number of octets of a short operation.
 const shortMost = 32 << 10
 
-// isShort tells whether a task is one read or write of few octets that waits for no medium. Calling the back end for it keeps the
-// queue from nothing: what would be done meanwhile is to hand over commands that come later.
+// isShort reports whether a task is one read or write of few octets that does not wait for a medium. Calling the back end directly
+// does not delay the queue: meanwhile it would only pass on later commands.
 func (tk *task) isShort(b backend.Backend) bool {
 	k := tk.op.Kind
 	return (k == model.OpRead || k == model.OpWrite) && tk.op.Length <= shortMost && backend.Describe(b).Immediate
@@ -72,7 +72,7 @@ func handleOf(n *model.Namespace) *namespace { return n.Handle.(*namespace) }
 // A scratch is memory of a worker.
 type scratch struct{ compare []byte }
 
-// compareSize is how much Compare reads at a time: a multiple of all sizes of an LBA.
+// compareSize is how much Compare reads at a time: a multiple of all LBA sizes.
 const compareSize = 64 << 10
 
 // execute calls back ends, and answers.
@@ -98,7 +98,7 @@ func (tk *task) carryOut(s *scratch) capsule.Status {
 
 var errDiffers = errors.New("nvme: the data differs")
 
-// call carries an operation out that is one of one namespace.
+// call executes an operation on a single namespace.
 func (tk *task) call(b backend.Backend, s *scratch) error {
 	ctx, op := tk.q.ctx, &tk.op
 	switch op.Kind {
@@ -111,13 +111,13 @@ func (tk *task) call(b backend.Backend, s *scratch) error {
 		return b.ReadAt(ctx, tk.buf.mem[:op.Length], int64(op.Offset))
 	case model.OpCompare:
 		return compare(ctx, b, op, s)
-	default: // a flush is one of several namespaces
+	default: // a flush concerns several namespaces
 		return tk.change(b)
 	}
 }
 
-// change carries out what changes a namespace. Nothing of it may be in a cache if the host has switched caches off, which it may have
-// done meanwhile: the flush of that is for what was completed before.
+// change executes an operation that changes a namespace. If the host has switched caches off, possibly meanwhile, its octets must not
+// stay in a cache: the flush for switching off covers only operations that were completed before.
 func (tk *task) change(b backend.Backend) (err error) {
 	ctx, op, durable := tk.q.ctx, &tk.op, tk.op.FUA
 	switch op.Kind {
@@ -171,7 +171,7 @@ func (t *Target) flushFor(c *model.Controller) {
 	}
 }
 
-// flush flushes all namespaces. One that fails does not keep the others from it.
+// flush flushes all namespaces. A failure does not stop the others.
 func flush(ctx context.Context, list []*model.Namespace) capsule.Status {
 	s := capsule.Success
 	for _, n := range list {
@@ -182,7 +182,7 @@ func flush(ctx context.Context, list []*model.Namespace) capsule.Status {
 	return s
 }
 
-// statuses are those of the errors of back ends.
+// statuses maps the errors of back ends to statuses.
 var statuses = []struct {
 	err    error
 	status capsule.Status

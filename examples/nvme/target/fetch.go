@@ -18,7 +18,7 @@ func (q *queue) fetch(tk *task, turn bool) {
 	}
 }
 
-// fetchesOver are tasks that do not get their data.
+// fetchesOver holds tasks that do not get their data.
 type fetchesOver struct{ dropped, refused taskList }
 
 func (o *fetchesOver) empty() bool { return o.dropped.empty() && o.refused.empty() }
@@ -32,8 +32,8 @@ func (o *fetchesOver) end() {
 	}
 }
 
-// postReads adds RDMA Reads to the outbox as long as the host answers one more at a time. Those that wait are not posted, so
-// that responses do not wait behind them. mu is held.
+// postReads adds RDMA Reads to the outbox while the host answers one more at a time. Reads that have to wait are not posted,
+// so that responses do not wait behind them. mu must be held.
 func (q *queue) postReads() (over fetchesOver) {
 	for q.stage == ended || q.reading < q.m.ORD() {
 		tk := q.fetches.pop()
@@ -64,7 +64,7 @@ func (q *queue) postRead(tk *task) {
 	tk.buf.task = tk
 }
 
-// fetched goes on with a command whose RDMA Read has ended.
+// fetched continues a command whose RDMA Read has ended.
 func (q *queue) fetched(wc *iwarp.WC) {
 	b := q.bufs.at(int(wc.ID))
 	tk := b.task
@@ -79,7 +79,7 @@ func (q *queue) fetched(wc *iwarp.WC) {
 	case iwarp.StatusSuccess:
 		q.t.stats.fetched.Add(uint64(tk.data.Length))
 		acts.list = q.m.Fetched(q.t.now(), tk.ref, b.mem[:tk.data.Length], acts.list)
-	case iwarp.StatusTimeout: // the window of the Solicitor was full for too long; the queue goes on
+	case iwarp.StatusTimeout: // the window of the Solicitor was full for too long; the queue continues
 		q.t.stats.busy.Add(1)
 		acts.list = q.m.Finish(tk.ref, capsule.StatusBusy, acts.list)
 	default: // the connection ends, and with it the command

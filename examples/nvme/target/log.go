@@ -34,7 +34,7 @@ func (l *logLimit) line(level slog.Level, msg string, args []any) {
 	l.log.Log(context.Background(), level, msg, args...)
 }
 
-// admits counts a line. If it may be logged it returns how many were dropped before it that nothing has told of.
+// admits counts a line. If the line may be logged, it returns how many dropped lines were not reported yet.
 func (l *logLimit) admits() (dropped int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +49,7 @@ func (l *logLimit) admits() (dropped int, ok bool) {
 	return dropped, true
 }
 
-// A limitedHandler is that of the log of the RNIC, whose lines count as well.
+// A limitedHandler handles the log of the RNIC, whose lines count as well.
 type limitedHandler struct {
 	slog.Handler
 	limit *logLimit

@@ -14,23 +14,23 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
 )
 
-// A Subsystem is what hosts connect to by its name.
+// A Subsystem is a set of namespaces to which hosts connect by name.
 type Subsystem struct {
 	NQN string
-	// Serial is up to 20 octets of ASCII, and the same after a restart. "": it is made of the NQN.
+	// Serial is up to 20 octets of ASCII, and must not change across restarts. "": it is derived from the NQN.
 	Serial string
 	Model  string // up to 40 octets of ASCII; "": the name of this project
-	// Hosts are the NQNs of the hosts that may connect; nil: any. It is a name, and no proof.
+	// Hosts lists the NQNs of the hosts that may connect; nil: any. An NQN is only a name, and proves nothing.
 	Hosts []string
 }
 
-// A Namespace is a back end as hosts see it.
+// A Namespace presents a back end to hosts.
 type Namespace struct {
 	NSID uint32 // from 1 on
-	// Backend is the program's, which closes it after the namespace was removed, or the target closed. Backend.Close waits for
-	// what is running.
+	// Backend belongs to the program, which must close it after the namespace was removed or the target closed. Backend.Close
+	// waits for running operations.
 	Backend backend.Backend
-	// UUID names the namespace for ever; zero: it is made of the NQN and the NSID. NGUID is optional.
+	// UUID names the namespace permanently; zero: it is derived from the NQN and the NSID. NGUID is optional.
 	UUID, NGUID [16]byte
 }
 
@@ -57,7 +57,7 @@ type namespace struct {
 
 func (n *namespace) medium() backend.Backend { return *n.backend.Load() }
 
-// use calls f with the back end, and once more if that was replaced, and closed, before f had begun with it.
+// use calls f with the back end, and once more if the back end was replaced and closed before f used it.
 func (n *namespace) use(f func(backend.Backend) error) error {
 	for {
 		p := n.backend.Load()
@@ -72,7 +72,7 @@ func (n *namespace) flush(ctx context.Context) error {
 	return n.use(func(b backend.Backend) error { return b.Flush(ctx) })
 }
 
-// AddSubsystem adds a subsystem without namespaces. It is ErrExists if there is one of the same name.
+// AddSubsystem adds a subsystem without namespaces. It returns ErrExists if there is one with the same name.
 func (t *Target) AddSubsystem(s Subsystem) error {
 	t.changing.Lock()
 	defer t.changing.Unlock()
@@ -89,21 +89,21 @@ func (t *Target) AddSubsystem(s Subsystem) error {
 	return nil
 }
 
-// flusher is the workers that flush namespaces of the subsystem of a controller. A medium that hangs keeps those of others from
-// nothing.
+// flusher returns the workers that flush namespaces of a controller's subsystem. A medium that hangs does not delay those of other
+// subsystems.
 func (t *Target) flusher(c *model.Controller) *workers {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.flushers[c.SubNQN()]
 }
 
-// SetHosts changes which hosts may connect to a subsystem, nil: any. The controllers of others end.
+// SetHosts changes which hosts may connect to a subsystem; nil: any. The controllers of other hosts end.
 func (t *Target) SetHosts(nqn string, hosts []string) error {
 	return t.change(func(out []model.Action) ([]model.Action, error) { return t.model.SetHosts(nqn, hosts, out) })
 }
 
-// AddNamespace adds a namespace to a subsystem, and tells its hosts. It is ErrExists if the NSID, or the UUID in any subsystem,
-// is in use.
+// AddNamespace adds a namespace to a subsystem, and tells its hosts. It returns ErrExists if the NSID, or the UUID in any
+// subsystem, is in use.
 func (t *Target) AddNamespace(nqn string, ns Namespace) error {
 	if ns.Backend == nil {
 		return errNoBackend
@@ -129,9 +129,9 @@ func (t *Target) AddNamespace(nqn string, ns Namespace) error {
 	return nil
 }
 
-// Resize gives a namespace another back end, of another size, with the contents of the old one as far as both have them. The
-// NSID and the UUID stay, and hosts are told. Commands that have begun with the old back end end with it: close it after
-// Resize has returned. Commands beyond the end of a smaller one are answered with 0x080.
+// Resize gives a namespace another back end, of another size, which must have the contents of the old one as far as both
+// extend. The NSID and the UUID stay, and hosts are told. Commands that have begun on the old back end finish there: close it
+// after Resize has returned. Commands beyond the end of a smaller back end are answered with 0x080.
 func (t *Target) Resize(nqn string, nsid uint32, b backend.Backend) error {
 	t.changing.Lock()
 	defer t.changing.Unlock()
@@ -151,9 +151,9 @@ func (t *Target) Resize(nqn string, nsid uint32, b backend.Backend) error {
 	})
 }
 
-// RemoveNamespace removes a namespace, and tells the hosts. It does not wait for commands that have come before: they are
-// carried out as long as the back end is not closed, whose Close waits for those that have begun, and answered with 0x006
-// otherwise.
+// RemoveNamespace removes a namespace, and tells the hosts. It does not wait for commands that arrived before: they are
+// executed until the back end is closed, whose Close waits for commands that have begun, and answered with 0x006
+// afterwards.
 func (t *Target) RemoveNamespace(nqn string, nsid uint32) error {
 	t.changing.Lock()
 	defer t.changing.Unlock()
@@ -177,7 +177,7 @@ func (t *Target) space(id spaceID) *namespace {
 	return t.spaces[id]
 }
 
-// change changes the model, and does what follows from that.
+// change changes the model, and performs the resulting actions.
 func (t *Target) change(f func([]model.Action) ([]model.Action, error)) (err error) {
 	acts := t.actions.get()
 	acts.list, err = f(acts.list)
@@ -185,7 +185,7 @@ func (t *Target) change(f func([]model.Action) ([]model.Action, error)) (err err
 	return err
 }
 
-// config is what the model has to know of a namespace.
+// config returns what the model has to know of a namespace.
 func (n *namespace) config(b backend.Backend) model.NamespaceConfig {
 	traits := backend.Describe(b)
 	return model.NamespaceConfig{
@@ -200,7 +200,7 @@ func (n *namespace) config(b backend.Backend) model.NamespaceConfig {
 	}
 }
 
-// derivedUUID is the same after a restart (RFC 9562, version 8).
+// derivedUUID returns a UUID that is the same after a restart (RFC 9562, version 8).
 func derivedUUID(nqn string, nsid uint32) (id [16]byte) {
 	sum := sha256.Sum256(binary.LittleEndian.AppendUint32([]byte(nqn), nsid))
 	copy(id[:], sum[:])

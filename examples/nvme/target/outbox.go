@@ -7,12 +7,12 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// An outbox holds work requests that are to be posted, in their order. They are posted in lists, since what one call posts is
-// sent in as few calls of the system as possible: those of all completions that were taken together, and those that
-// workers have brought while another goroutine was posting. The slices are used again.
+// An outbox holds work requests that are to be posted, in order. They are posted in lists, since the work of one call is sent
+// with as few system calls as possible: the work of all completions that were taken together, and the work that workers have
+// added while another goroutine was posting. The slices are reused.
 type outbox struct {
 	receives []iwarp.RecvWR // they are posted first: the host may send a command as soon as it has a response
-	into     []iwarp.SGE    // one of each receive
+	into     []iwarp.SGE    // one for each receive
 	sends    []iwarp.SendWR
 	local    []iwarp.SGE // of sends
 	cqes     [][capsule.CQESize]byte
@@ -37,19 +37,19 @@ func (o *outbox) send() *iwarp.SendWR {
 	return &o.sends[len(o.sends)-1]
 }
 
-// part is n octets of a buffer.
+// part returns the first n octets of a buffer.
 func (o *outbox) part(b *buffer, n int) []iwarp.SGE {
 	o.local = append(o.local, b.mr.Slice(0, n))
 	return o.local[len(o.local)-1:]
 }
 
-// cqe is a copy of a response.
+// cqe returns a copy of a response.
 func (o *outbox) cqe(c *[capsule.CQESize]byte) []byte {
 	o.cqes = append(o.cqes, *c)
 	return o.cqes[len(o.cqes)-1][:]
 }
 
-// flush posts what is in the outbox, or leaves it to the goroutine that is doing so. No lock is held.
+// flush posts the contents of the outbox, or leaves them to the goroutine that is posting. No lock may be held.
 func (q *queue) flush() {
 	q.mu.Lock()
 	if q.posting {
@@ -69,7 +69,7 @@ func (q *queue) flush() {
 		if err == nil && over.empty() {
 			continue
 		}
-		more := q.postReads() // in place of those that were not posted
+		more := q.postReads() // instead of those that were not posted
 		q.mu.Unlock()
 		over.end()
 		more.end()
@@ -83,17 +83,17 @@ func (q *queue) flush() {
 	q.mu.Unlock()
 }
 
-// turnOctets is after how many octets for the host a turn posts what it has.
+// turnOctets is after how many octets for the host a turn posts its work.
 const turnOctets = 64 << 10
 
-// isFull tells whether a turn has to post what it has.
+// isFull reports whether a turn has to post its work.
 func (q *queue) isFull() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.out.octets >= turnOctets
 }
 
-// settle is flush, and returns when nothing is left that was in the outbox.
+// settle is like flush, but returns only when nothing is left of the contents of the outbox.
 func (q *queue) settle() {
 	q.flush()
 	q.mu.Lock()
@@ -103,8 +103,8 @@ func (q *queue) settle() {
 	}
 }
 
-// post posts what an outbox has, and returns the commands whose RDMA Read was not posted, and the receives that were not.
-// The error is that of a connection that is failing.
+// post posts the contents of an outbox, and returns the commands whose RDMA Read was not posted, and the receives that were
+// not. The error is that of a failing connection.
 func (q *queue) post(o *outbox) (over fetchesOver, unposted []iwarp.RecvWR, err error) {
 	if err := q.postReceives(o.receives); err != nil {
 		var post *iwarp.PostError
@@ -154,7 +154,7 @@ func (q *queue) drop(sends []iwarp.SendWR, over *fetchesOver) {
 	}
 }
 
-// unread takes the task of an RDMA Read back, which was not posted.
+// unread takes back the task of an RDMA Read that was not posted.
 func (q *queue) unread(id uint64) *task {
 	b := q.bufs.at(int(id))
 	tk := b.task

@@ -15,7 +15,7 @@ type queue struct {
 	t      *Target
 	m      *model.Queue
 	remote netip.AddrPort
-	ctx    context.Context // ends with the connection: back ends look at it
+	ctx    context.Context // ends with the connection; passed to back ends
 	cancel context.CancelFunc
 	cq     *iwarp.CQ
 	recvs  *receives
@@ -29,7 +29,7 @@ type queue struct {
 	stage   stage
 	slots   []*task // by Ref.Slot
 	spare   *task   // free ones
-	kept    []int   // receives whose message is not needed any more, of commands that were not answered
+	kept    []int   // receives of unanswered commands whose message is no longer needed
 	fetches taskList
 	reading int // RDMA Reads outstanding
 
@@ -37,16 +37,16 @@ type queue struct {
 	into    [1]iwarp.SGE
 	out     outbox    // what is to be posted
 	posting bool      // a goroutine posts, and what is in out when it is done
-	posted  outbox    // the goroutine's that posts
+	posted  outbox    // used by the goroutine that posts
 	posts   sync.Cond // posting has become false
 }
 
-// depths are those of the QP. A slot of the send queue is free when its completion was polled, which may be
-// after the host has got the response and sent the next command: there is room for two such generations.
+// depths returns the depths of the QP's queues. A slot of the send queue is freed when its completion is polled, possibly
+// after the host has received the response and sent the next command: there is room for two such generations.
 func (q *queue) depths() (send, recv int) { return 6 * q.m.Depth(), q.m.Depth() }
 
 // Handle answers a connection request, and serves the connection until its end. Serve calls it for the requests of a
-// listener; a program may call it for others, in a goroutine of its own, of the target's RNIC.
+// listener; a program may call it, in a separate goroutine, for other requests of the target's RNIC.
 func (t *Target) Handle(cr *iwarp.ConnRequest) {
 	if !t.enter() {
 		_ = cr.Reject(capsule.RejectNoResources.Append(nil))
@@ -63,7 +63,7 @@ func (t *Target) Handle(cr *iwarp.ConnRequest) {
 	err := q.accept(cr)
 	if err != nil {
 		t.lines.info("connection failed", "peer", cr.RemoteAddr().String(), "err", err)
-		q.lost()                                             // commands that have come all the same are not carried out
+		q.lost()                                             // commands that have arrived anyway are not executed
 		_ = cr.Reject(capsule.RejectNoResources.Append(nil)) // has no effect on a request that was answered
 	} else {
 		t.stats.connections.Add(1)
@@ -105,7 +105,7 @@ func refuse(cr *iwarp.ConnRequest, s capsule.RejectStatus) {
 	_ = cr.Reject(s.Append(nil))
 }
 
-// open makes the queue of a connection that the model does not refuse.
+// open makes the queue of a connection, unless the model refuses it.
 func (t *Target) open(cr *iwarp.ConnRequest) (*queue, capsule.RejectStatus) {
 	remote, _ := netip.ParseAddrPort(cr.RemoteAddr().String()) // zero on a network that has other addresses
 	local, _ := netip.ParseAddrPort(cr.LocalAddr().String())
@@ -128,7 +128,7 @@ func (t *Target) open(cr *iwarp.ConnRequest) (*queue, capsule.RejectStatus) {
 	return q, 0
 }
 
-// authorize is the program's answer to a Connect. The model calls it while a command is handled: there is a QP.
+// authorize returns the program's decision on a Connect. The model calls it while a command is handled, so there is a QP.
 func (q *queue) authorize(d *capsule.ConnectData) bool {
 	l := &Login{Remote: q.remote, HostNQN: d.HostNQN, SubNQN: d.SubNQN, HostID: d.HostID}
 	l.Peer, l.Authenticated = q.qp.Peer()
@@ -139,7 +139,7 @@ func (q *queue) authorize(d *capsule.ConnectData) bool {
 	return err == nil
 }
 
-// accept sets the connection up.
+// accept sets up the connection.
 func (q *queue) accept(cr *iwarp.ConnRequest) (err error) {
 	t := q.t
 	send, recv := q.depths()
@@ -165,7 +165,7 @@ func (q *queue) accept(cr *iwarp.ConnRequest) (err error) {
 	return err
 }
 
-// setup posts the receives, before the Reply goes out.
+// setup posts the receives before the Reply is sent.
 func (q *queue) setup(_ context.Context, qp *iwarp.QP) (err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -186,7 +186,7 @@ func (q *queue) setup(_ context.Context, qp *iwarp.QP) (err error) {
 	return nil
 }
 
-// run takes completions until the CQ is closed. What follows from those that were taken together is posted together: a turn.
+// run takes completions until the CQ is closed. The work that results from completions taken together is posted together: a turn.
 func (q *queue) run() {
 	wcs := make([]iwarp.WC, 32)
 	for {
@@ -218,7 +218,7 @@ func (q *queue) completed(wc *iwarp.WC) {
 		if wc.ID != 0 {
 			q.giveBack(q.bufs.at(int(wc.ID - 1)))
 		}
-	default: // what completes only if it fails, and the connection with it
+	default: // work that completes only if it fails, and the connection with it
 	}
 }
 

@@ -8,14 +8,14 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// receives are buffers for messages of hosts.
+// receives holds buffers for messages of hosts.
 type receives struct {
 	mem  []byte
 	size int // octets of each
 	mr   *iwarp.MR
 }
 
-// newReceives makes n receives of one QP, or of all.
+// newReceives makes n receives for one QP, or for all.
 func newReceives(pd *iwarp.PD, n, size int, qp *iwarp.QP) (*receives, error) {
 	r := &receives{mem: make([]byte, n*size), size: size}
 	var err error
@@ -35,7 +35,7 @@ func (q *queue) postReceive(i int) error {
 	return q.qp.PostRecv(q.recv[:]...)
 }
 
-// sharedReceives are those of an SRQ.
+// sharedReceives holds the receives of an SRQ.
 type sharedReceives struct {
 	*receives
 	srq *iwarp.SRQ
@@ -45,7 +45,7 @@ func newSharedReceives(t *Target) (s *sharedReceives, err error) {
 	n := t.cfg.SRQ
 	m := t.cfg.model()
 	s = new(sharedReceives)
-	if s.srq, err = t.pd.CreateSRQ(n); err != nil { // before there is memory: this checks n
+	if s.srq, err = t.pd.CreateSRQ(n); err != nil { // before memory is allocated: this checks n
 		return s, fmt.Errorf("nvme: Config.SRQ: %w", err)
 	}
 	if s.receives, err = newReceives(t.pd, n, m.ReceiveSize(1), nil); err != nil {
@@ -59,7 +59,7 @@ func newSharedReceives(t *Target) (s *sharedReceives, err error) {
 	return s, nil
 }
 
-// takeBack posts the receives that a queue has, which has ended.
+// takeBack posts the receives of a queue that has ended again.
 func (s *sharedReceives) takeBack(q *queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// actions are what the model returned, and what follows from it. They are used again.
+// actions holds what the model returned, and the resulting tasks. It is reused.
 type actions struct {
 	list  []model.Action
 	tasks []*task // to begin
-	turn  bool    // they are of the turn of the queue: what is in its outbox need not be posted at once
+	turn  bool    // they belong to the turn of the queue: its outbox need not be posted at once
 	next  *actions
 }
 
-// actionLists are those that are not in use.
+// actionLists holds the actions that are not in use.
 type actionLists struct {
 	mu   sync.Mutex
 	free *actions
@@ -44,7 +44,7 @@ func (l *actionLists) put(a *actions) {
 	a.next, l.free = l.free, a
 }
 
-// current is the command for which the model was called. It has a task, or a receive while it has none.
+// current is the command for which the model was called. It has either a task or a receive.
 type current struct {
 	task    *task
 	receive int
@@ -53,8 +53,8 @@ type current struct {
 
 func (tk *task) current() current { return current{task: tk, receive: none, cid: tk.cid} }
 
-// own does what the model has returned for the queue and what cannot wait until mu is released, which is held: responses,
-// in their order, and the tasks of commands that were not answered.
+// own performs the actions of the model for the queue that cannot wait until mu is released: responses, in order, and the
+// tasks of commands that were not answered. mu must be held.
 func (q *queue) own(acts *actions, cur *current) {
 	for i := range acts.list {
 		a := &acts.list[i]
@@ -80,7 +80,7 @@ func (q *queue) own(acts *actions, cur *current) {
 	}
 }
 
-// perform does the rest: q is the queue for which own was called, or nil. No lock is held.
+// perform performs the remaining actions: q is the queue for which own was called, or nil. No lock may be held.
 func (t *Target) perform(q *queue, acts *actions) {
 	for i := range acts.list {
 		t.performOne(q, &acts.list[i])
@@ -112,14 +112,14 @@ func (t *Target) performOne(q *queue, a *model.Action) {
 			t.lines.info("Connect refused", "peer", to.remote, "qid", to.m.QID(), "why", a.Refusal.String())
 		}
 		if a.Last {
-			to.close() // behind what is in the outbox
+			to.close() // after the contents of the outbox
 		}
 	case a.Do == model.DoClose:
 		to.abort()
 	}
 }
 
-// respondTo posts a response that a call for another queue has brought.
+// respondTo posts a response that a call for another queue has returned.
 func (q *queue) respondTo(a *model.Action) {
 	acts := q.t.actions.get()
 	q.mu.Lock()
@@ -131,11 +131,11 @@ func (q *queue) respondTo(a *model.Action) {
 
 func cidOf(b []byte) uint16 { return binary.LittleEndian.Uint16(b) }
 
-// cidAt is where a CQE has the CID.
+// cidAt is the offset of the CID in a CQE.
 const cidAt = 12
 
-// respond adds the receive of a command to the outbox again, and its response behind its data. A target that is closed
-// answers nothing: an error of its end would be final to a host. mu is held.
+// respond adds the receive of a command to the outbox again, and the response after its data. A closed target answers
+// nothing: an error because of its end would be final to a host. mu must be held.
 func (q *queue) respond(a *model.Action, cur *current) {
 	if q.stage == ended || q.t.is(closed) {
 		return
@@ -147,8 +147,8 @@ func (q *queue) respond(a *model.Action, cur *current) {
 	q.response(a, buf)
 }
 
-// answered finds the receive of the command that a response is for, and the buffer with its data. A response without a Ref
-// is that of the current command. mu is held.
+// answered returns the receive of the command that a response is for, and the buffer with its data. A response without a Ref
+// is for the current command. mu must be held.
 func (q *queue) answered(a *model.Action, cur *current) (receive int, data *buffer) {
 	mine := cidOf(a.Response.Octets[cidAt:]) == cur.cid
 	if mine && cur.receive != none {
@@ -174,7 +174,7 @@ func (q *queue) answered(a *model.Action, cur *current) (receive int, data *buff
 	return none, nil
 }
 
-// response makes the work requests of a response. mu is held.
+// response makes the work requests of a response. mu must be held.
 func (q *queue) response(a *model.Action, data *buffer) {
 	o := &q.out
 	var id uint64 // of the buffer, if there is one
@@ -194,7 +194,7 @@ func (q *queue) response(a *model.Action, data *buffer) {
 	}
 }
 
-// remote is the memory of the host that a command names. The address stays as it is: bit 63 is set on Linux.
+// remote returns the memory of the host that a command names. It does not change the address: Linux sets bit 63.
 func remote(d *capsule.Data) iwarp.RemoteBuffer {
 	return iwarp.RemoteBuffer{STag: stag.STag(d.STag), TO: d.TO, Len: d.Length}
 }

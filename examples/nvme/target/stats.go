@@ -7,16 +7,16 @@ type Stats struct {
 	Connections uint64 // accepted
 	Rejected    uint64 // connections
 	Refused     uint64 // Connect commands
-	Commands    uint64 // that came
+	Commands    uint64 // received
 	Busy        uint64 // commands that were answered with 0x022
-	Stalled     uint64 // queues that were closed, since they made no progress
+	Stalled     uint64 // queues that were closed because they made no progress
 	Fetched     uint64 // octets of RDMA Reads
 	Sent        uint64 // octets of RDMA Writes
 
-	Queues     int    // connections there are
-	Running    int    // commands there are that were not answered yet
+	Queues     int    // current connections
+	Running    int    // commands that are not answered yet
 	Memory     int64  // octets of buffers in use
-	MostMemory int64  // the most there ever were
+	MostMemory int64  // the maximum of Memory so far
 	Idle       int64  // octets of buffers that are kept for later
 	Waits      uint64 // commands that have waited for a buffer
 }
@@ -25,7 +25,7 @@ type counters struct {
 	connections, rejected, refused, commands, busy, stalled, fetched, sent, waits atomic.Uint64
 }
 
-// Stats returns the counters as they are now.
+// Stats returns the current values of the counters.
 func (t *Target) Stats() Stats {
 	c := &t.stats
 	s := Stats{

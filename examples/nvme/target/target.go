@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
 )
 
-// A Target is all subsystems of a process. All methods may be called from any goroutine.
+// A Target holds all subsystems of a process. All methods may be called from any goroutine.
 type Target struct {
 	cfg     *Config
 	model   *model.Target
@@ -34,11 +34,11 @@ type Target struct {
 
 	life  atomic.Uint32 // a life; it changes under mu
 	tasks atomic.Int64  // commands that have begun, and not ended
-	idle  chan struct{} // has a token when tasks may have become 0 while draining
+	idle  chan struct{} // holds a token when tasks may have become 0 while draining
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
-	kick    chan struct{} // has a token when there may be something due earlier
+	kick    chan struct{} // holds a token when something may be due earlier
 	queues  sync.WaitGroup
 	release sync.Once
 	other   sync.WaitGroup // goroutines besides those of queues and workers
@@ -52,7 +52,7 @@ type Target struct {
 	pools    []*workers          // all there are
 }
 
-// New makes a target that has the discovery subsystem alone. End it with Close or Shutdown.
+// New returns a target that has only the discovery subsystem. End it with Close or Shutdown.
 func New(cfg *Config) (*Target, error) {
 	c, err := cfg.withDefaults()
 	if err != nil {
@@ -78,7 +78,7 @@ func New(cfg *Config) (*Target, error) {
 	return t, nil
 }
 
-// verbs makes what the configuration does not give.
+// verbs makes the RNIC and PD that the configuration does not provide.
 func (t *Target) verbs() (err error) {
 	if t.rnic == nil {
 		if t.rnic, err = iwarp.Open(&iwarp.Config{Logger: slog.New(limitedHandler{t.cfg.Logger.Handler(), &t.lines})}); err != nil {
@@ -103,7 +103,7 @@ func (t *Target) verbs() (err error) {
 	return err
 }
 
-// releaseVerbs gives back what verbs has made.
+// releaseVerbs releases what verbs has made.
 func (t *Target) releaseVerbs() error {
 	var errs []error
 	if t.shared != nil {
@@ -118,11 +118,11 @@ func (t *Target) releaseVerbs() error {
 	return errors.Join(errs...)
 }
 
-// now is the time of the model: that in which this process has run, and so has heard what hosts sent.
+// now returns the time of the model: the time in which this process has run, and so could receive from hosts.
 func (t *Target) now() time.Duration { return time.Since(t.start) - time.Duration(t.stopped.Load()) }
 
-// Listen takes connections at an address, with the parts of the Config that are for a listener. Pass it to Serve, and close
-// it afterwards. The port of NVMe is 4420.
+// Listen listens at an address, with the parts of the Config that concern a listener. Pass the listener to Serve, and close
+// it afterwards. The NVMe port is 4420.
 func (t *Target) Listen(ctx context.Context, network, addr string) (*iwarp.Listener, error) {
 	return t.rnic.Listen(ctx, network, addr, t.listenConfig())
 }
@@ -131,8 +131,8 @@ func (t *Target) listenConfig() *iwarp.ListenConfig {
 	return &iwarp.ListenConfig{SetupTimeout: t.cfg.SetupTimeout, TLS: t.cfg.TLS, Auth: t.cfg.Auth}
 }
 
-// ServeConn serves a TCP connection that the program has accepted, until its end: for listeners that have options of their
-// own. The connection belongs to the target. The error is that of a set-up that has not come to a request.
+// ServeConn serves a TCP connection that the program has accepted, until its end: for listeners with special options. The
+// target owns the connection. ServeConn returns an error if the set-up ends before a request.
 func (t *Target) ServeConn(ctx context.Context, c net.Conn) error {
 	cr, err := t.rnic.Server(ctx, c, t.listenConfig())
 	if err == nil {
@@ -141,9 +141,9 @@ func (t *Target) ServeConn(ctx context.Context, c net.Conn) error {
 	return err
 }
 
-// Serve takes the connections of a listener of the target's RNIC, until ctx, the listener or the target ends; the error
-// tells which. Each request is answered by a goroutine of its own; ListenConfig.MaxHalfOpen bounds how many there are.
-// Connections live on when Serve returns.
+// Serve accepts the connections of a listener of the target's RNIC, until ctx, the listener or the target ends; the error
+// says which. A separate goroutine answers each request; ListenConfig.MaxHalfOpen bounds their number. Connections continue
+// when Serve returns.
 func (t *Target) Serve(ctx context.Context, l *iwarp.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -157,8 +157,8 @@ func (t *Target) Serve(ctx context.Context, l *iwarp.Listener) error {
 
 var errClosed = fmt.Errorf("nvme: target closed: %w", net.ErrClosed)
 
-// Event takes an event of the RNIC. A queue that makes no progress is closed. The program calls it for
-// each event of an RNIC that it has given to the target; events of queue pairs that are not the target's are ignored.
+// Event handles an event of the RNIC. It closes a queue that makes no progress. The program must call it for each
+// event of an RNIC that it has passed to the target; events of other queue pairs are ignored.
 func (t *Target) Event(e iwarp.Event) {
 	if e.Kind != iwarp.EventNoProgress || e.QP == nil {
 		return
@@ -170,7 +170,7 @@ func (t *Target) Event(e iwarp.Event) {
 	}
 }
 
-// clock lets the model do what is due.
+// clock makes the model do what is due.
 func (t *Target) clock() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -193,14 +193,14 @@ func (t *Target) clock() {
 	}
 }
 
-// mostLate is how late the clock may be in a process that runs.
+// mostLate is how late the clock may be in a running process.
 const mostLate = time.Second
 
-// tick is how often the model is asked while there are connections. What is due may become due earlier with any command:
-// a host can lower its keep alive timeout.
+// tick is how often the model is called while there are connections. Any command may make something due earlier: a host
+// can lower its keep alive timeout.
 const tick = 250 * time.Millisecond
 
-// pause is how long nothing is due.
+// pause returns how long nothing is due.
 func (t *Target) pause(next time.Duration) time.Duration {
 	if t.connections() == 0 {
 		return time.Hour
@@ -214,7 +214,7 @@ func (t *Target) connections() int {
 	return len(t.live)
 }
 
-// wake makes the clock look again.
+// wake makes the clock check again.
 func (t *Target) wake() {
 	select {
 	case t.kick <- struct{}{}:
@@ -222,7 +222,7 @@ func (t *Target) wake() {
 	}
 }
 
-// queueOf finds the queue of one of the model. nil: it has ended.
+// queueOf returns the queue of a queue of the model, nil if it has ended.
 func (t *Target) queueOf(m *model.Queue) *queue {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
 )
 
-// A task is a command that was not answered at once. At each time it has one holder: the budget while it waits for a buffer,
-// the FIFO of its queue while it waits for an RDMA Read, the buffer of that Read, or a worker. A command that is aborted
-// is answered while its task stays where it is; its holder finds that out from the model, and drops it.
+// A task is a command that was not answered at once. It always has exactly one holder: the budget while it waits for a buffer,
+// the FIFO of its queue while it waits for an RDMA Read, the buffer of that Read, or a worker. When a command is aborted, it
+// is answered, but its task stays where it is; its holder learns this from the model, and drops the task.
 type task struct {
 	t        *Target // of DoFlush
 	q        *queue
@@ -20,9 +20,9 @@ type task struct {
 	data     capsule.Data
 	op       model.Op
 	buf      *buffer
-	ctrl     *model.Controller // DoFlush, which is no command: only t is set besides
-	turn     bool              // it is carried out in the turn of the queue
-	most     int64             // octets of the budget that its queue may have with its buffer
+	ctrl     *model.Controller // of DoFlush, which is not a command: only t is set as well
+	turn     bool              // it is executed in the turn of the queue
+	most     int64             // octets of the budget that its queue may have, including its buffer
 	deadline time.Duration     // while it waits for a buffer
 	next     *task             // of a taskList
 }
@@ -30,7 +30,7 @@ type task struct {
 // none is no receive.
 const none = -1
 
-// A taskList is a queue of tasks. A task is in one at most.
+// A taskList is a queue of tasks. A task is in at most one list.
 type taskList struct{ first, last *task }
 
 func (l *taskList) empty() bool { return l.first == nil }
@@ -45,7 +45,7 @@ func (l *taskList) push(tk *task) {
 	l.last = tk
 }
 
-// pop takes the oldest task. nil: there is none.
+// pop removes and returns the oldest task, nil if there is none.
 func (l *taskList) pop() *task {
 	tk := l.first
 	if tk != nil {
@@ -54,7 +54,7 @@ func (l *taskList) pop() *task {
 	return tk
 }
 
-// bind makes the task of a command that has come in a receive. mu is held.
+// bind makes the task of a command that has arrived in a receive. mu must be held.
 func (q *queue) bind(a *model.Action, cur current) *task {
 	tk := q.spare
 	if tk == nil {
@@ -72,7 +72,7 @@ func (q *queue) bind(a *model.Action, cur current) *task {
 	return tk
 }
 
-// drop ends a task. Its buffer is given back; what the host waits for has been sent.
+// drop ends a task and frees its buffer. The response that the host waits for must have been sent.
 func (tk *task) drop() {
 	q := tk.q
 	if tk.buf != nil {
@@ -89,7 +89,7 @@ func (tk *task) drop() {
 	q.tasks.Done()
 }
 
-// unbind takes the receive from a task. One that was not answered keeps it until the queue ends. mu is held.
+// unbind takes the receive from a task. A task that was not answered keeps it until the queue ends. mu must be held.
 func (q *queue) unbind(tk *task) {
 	q.slots[tk.ref.Slot] = nil
 	if tk.receive != none {
@@ -104,15 +104,15 @@ func (t *Target) taskEnded() {
 	}
 }
 
-// begin starts what the model asks for: with a buffer, if data moves that has none yet. turn is that of actions.
+// begin starts the action of the model, with a buffer if data must be moved and have none yet. turn is as in actions.
 func (tk *task) begin(turn bool) {
 	if n := tk.needs(); n > 0 && tk.buf == nil && !tk.q.t.budget.take(tk, n) {
-		return // the budget goes on with it
+		return // the budget continues it later
 	}
 	tk.proceed(turn)
 }
 
-// needs is how many octets of buffer the task has to have.
+// needs returns how many octets of buffer the task needs.
 func (tk *task) needs() int {
 	if tk.do == model.DoExecute && tk.op.Kind != model.OpRead {
 		return 0
@@ -120,7 +120,7 @@ func (tk *task) needs() int {
 	return int(tk.data.Length)
 }
 
-// proceed goes on with a task whose memory is accounted for.
+// proceed continues a task whose memory is accounted for.
 func (tk *task) proceed(turn bool) {
 	q := tk.q
 	if n := tk.needs(); n > 0 && tk.buf == nil {

@@ -2,15 +2,15 @@ package target
 
 import "sync"
 
-// workers are goroutines that call back ends. They are started as they are needed, and wait for more work until finish.
+// workers are goroutines that call back ends. They are started on demand, and wait for more work until finish.
 type workers struct {
 	most int
 
 	mu       sync.Mutex
 	changed  sync.Cond
 	waiting  taskList
-	idle     int // workers that wait, and that no task has woken
-	running  int // workers there are
+	idle     int // workers that wait and were not woken by a task
+	running  int // all workers
 	finished bool
 }
 
@@ -20,7 +20,7 @@ func newWorkers(most int) *workers {
 	return w
 }
 
-// submit has a task executed, after those that were submitted before. It does not wait.
+// submit queues a task, after those that were submitted before. It does not wait.
 func (w *workers) submit(tk *task) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +35,7 @@ func (w *workers) submit(tk *task) {
 	}
 }
 
-// finish lets the workers end when nothing is left to do.
+// finish makes the workers end when nothing is left to do.
 func (w *workers) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,14 +43,14 @@ func (w *workers) finish() {
 	w.changed.Broadcast()
 }
 
-// ended tells that the workers are finished, and that none is left.
+// ended reports whether finish was called and no worker is left.
 func (w *workers) ended() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.finished && w.running == 0
 }
 
-// wait is finish, and returns when all have ended.
+// wait calls finish, and returns when all workers have ended.
 func (w *workers) wait() {
 	w.finish()
 	w.mu.Lock()
@@ -67,7 +67,7 @@ func (w *workers) work() {
 	}
 }
 
-// next waits for a task. nil: the worker ends.
+// next waits for a task. If it returns nil, the worker ends.
 func (w *workers) next() *task {
 	w.mu.Lock()
 	defer w.mu.Unlock()

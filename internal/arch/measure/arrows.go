@@ -26,15 +26,15 @@ func (a *Arrow) Weight() int {
 
 // Arrows lists the arrows between the files of a package, sorted by From and To.
 //
-// A use is an identifier that the type checker resolves to something which another file of the same
-// package declares at package level, or as a method or a field. It counts as a call if that is a
-// function, or a method with a body, whether it is called or only named, for a method value runs
-// sooner or later. A method of an interface is no call: the file that declares the interface does
-// not run. It goes to Names, with types, fields, variables and constants. An arrow without Calls
-// depends on data only.
+// A use is an identifier that the type checker resolves to an object that another file of the same
+// package declares at package level, or as a method or a field. It counts as a call if the object is a
+// function, or a method with a body, whether it is called or only named, since a method value runs
+// sooner or later. A method of an interface is not a call: the file that declares the interface does
+// not run. It counts under Names, with types, fields, variables and constants. An arrow without Calls
+// depends only on data.
 //
-// Calls of a generic function or method count for the declaration. Nothing is counted that goes through
-// another package, or from a file to itself.
+// Calls of a generic function or method count for the declaration. Uses through another package, or from
+// a file to itself, are not counted.
 func (p *Package) Arrows() []*Arrow {
 	type pair struct{ from, to string }
 	arrows := make(map[pair]*Arrow)
@@ -71,7 +71,7 @@ func (p *Package) Arrows() []*Arrow {
 	})
 }
 
-// WithNames returns the arrows with all that is named taken for calls.
+// WithNames returns the arrows with all Names counted as calls.
 func WithNames(arrows []*Arrow) []*Arrow {
 	var all []*Arrow
 	for _, a := range arrows {
@@ -84,7 +84,7 @@ func WithNames(arrows []*Arrow) []*Arrow {
 	return all
 }
 
-// outlives tells whether o is of package level, a method or a field.
+// outlives reports whether o is declared at package level, or is a method or a field.
 func outlives(o types.Object, in *types.Package) bool {
 	switch o := o.(type) {
 	case *types.Func:
@@ -96,7 +96,7 @@ func outlives(o types.Object, in *types.Package) bool {
 	}
 }
 
-// describe names o, and tells whether it is a function or a method with a body.
+// describe returns the name of o, and reports whether o is a function or a method with a body.
 func describe(o types.Object) (name string, call bool) {
 	f, ok := o.(*types.Func)
 	if !ok {

@@ -12,11 +12,11 @@ import (
 // name, "ddp.Stream", with ".QP" for the root package.
 type Connection struct {
 	Root string
-	// Shared are types of which several connections use one object, or which live for one operation:
-	// pointers to them are not followed.
+	// Shared lists types of which several connections share one object, or whose objects last for only
+	// one operation: pointers to them are not followed.
 	Shared []string
-	// Behind names for an interface the type that stands behind it on a TCP connection of Linux.
-	// Other interfaces are not followed.
+	// Behind maps an interface to the type that implements it on a TCP connection of Linux. Other
+	// interfaces are not followed.
 	Behind map[string]string
 }
 
@@ -36,22 +36,22 @@ type Field struct {
 // A Shape lists fields of one connection.
 type Shape struct {
 	Atomics []Field // of a type of sync/atomic
-	Mutexes []Field // sync.Mutex and sync.RWMutex, and those with a rank in the order of locks
+	Mutexes []Field // sync.Mutex and sync.RWMutex, and mutexes with a rank in the lock order
 }
 
-// Engine picks the fields that the root package and the packages below internal declare: not those of the
-// protocol layers, which count what they do and end by themselves.
+// Engine selects the fields that the root package and the packages below internal declare: not those of the
+// protocol layers, which count their own work and end by themselves.
 func Engine(fields []Field) []Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f Field) bool {
 		return f.In != "." && !strings.HasPrefix(f.In, "internal/")
 	})
 }
 
-// Shape lists the fields of a connection that are reached by value or by a pointer that is the
-// connection's own. A struct that is held by value twice counts twice, an array once. A pointer is
-// followed once for each type, and not if the connection has a value of that type already, which it
-// most likely points to. What slices, maps, channels, functions and atomic.Pointers hold is not
-// followed. A field that is a pointer to an atomic variable is no variable.
+// Shape lists the fields of a connection that are reached by value, or by a pointer that belongs to
+// the connection. A struct that is held by value twice counts twice, an array once. A pointer is
+// followed once for each type, and not if the connection already has a value of that type, to which it
+// most likely points. The contents of slices, maps, channels, functions and atomic.Pointers are not
+// followed. A field that is a pointer to an atomic variable does not count as a variable.
 func (c *Connection) Shape(packages []*Package) (*Shape, error) {
 	w := &walk{
 		packages: packages,
@@ -121,12 +121,12 @@ func (w *walk) lookup(name string) (*types.TypeName, error) {
 	return nil, fmt.Errorf("there is no type %s", name)
 }
 
-// ours tells whether a type is of the module.
+// ours reports whether a type belongs to the module.
 func (w *walk) ours(o *types.TypeName) bool {
 	return slices.ContainsFunc(w.packages, func(p *Package) bool { return p.Types == o.Pkg() })
 }
 
-// visit visits a variable that a struct of package in has at path.
+// visit visits a variable at path in a struct of package in.
 func (w *walk) visit(t types.Type, path string, in *types.Package) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:

@@ -21,26 +21,26 @@ type File struct {
 	Fset *token.FileSet
 }
 
-// Package is the directory of the file, "." for the root.
+// Package returns the directory of the file, "." for the root.
 func (f *File) Package() string { return path.Dir(f.Path) }
 
-// IsTest tells whether the file belongs to a test.
+// IsTest reports whether the file belongs to a test.
 func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// Lines is the length of the file.
+// Lines returns the length of the file.
 func (f *File) Lines() int { return strings.Count(string(f.Src), "\n") }
 
 // Imports lists the import paths.
 func (f *File) Imports() []string {
 	var ps []string
 	for _, s := range f.AST.Imports {
-		p, _ := strconv.Unquote(s.Path.Value) // the parser has checked it
+		p, _ := strconv.Unquote(s.Path.Value) // the parser has checked the value
 		ps = append(ps, p)
 	}
 	return ps
 }
 
-// LocalName is the name that an import has in the file, "" if it is not imported.
+// LocalName returns the name that an import has in the file, "" if it is not imported.
 func (f *File) LocalName(importPath string) string {
 	for _, s := range f.AST.Imports {
 		if s.Path.Value != strconv.Quote(importPath) {
@@ -54,7 +54,7 @@ func (f *File) LocalName(importPath string) string {
 	return ""
 }
 
-// Parse parses a file of which the text is given.
+// Parse parses a file with the given text.
 func Parse(fset *token.FileSet, name string, src []byte) (*File, error) {
 	a, err := parser.ParseFile(fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
 	return &File{Path: name, Src: src, AST: a, Fset: fset}, err
@@ -72,8 +72,8 @@ func GoFiles(root string) ([]*File, error) {
 	return files, err
 }
 
-// Walk reads the files of a module whose names have the extension, in the order of their paths. It leaves
-// out testdata, and directories whose names begin with a dot or an underscore.
+// Walk reads the files of a module with the extension, in the order of their paths. It omits testdata,
+// and directories whose names begin with a dot or an underscore.
 func Walk(root, ext string, each func(name string, src []byte) error) error {
 	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -100,7 +100,7 @@ func Walk(root, ext string, each func(name string, src []byte) error) error {
 	})
 }
 
-// Code is how many lines of the file are neither empty nor a comment alone.
+// Code returns how many lines of the file are neither empty nor only a comment.
 func (f *File) Code() (n int) {
 	for line := range strings.Lines(string(f.Src)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
@@ -110,12 +110,12 @@ func (f *File) Code() (n int) {
 	return n
 }
 
-// Code counts the lines of code of the files that are no tests, by package.
+// Code counts the lines of code of the files that are not tests, by package.
 func Code(files []*File) map[string]int {
 	return count(files, (*File).Code)
 }
 
-// Lines counts the lines of the files that are no tests, by package.
+// Lines counts the lines of the files that are not tests, by package.
 func Lines(files []*File) map[string]int {
 	return count(files, (*File).Lines)
 }
@@ -130,7 +130,7 @@ func count(files []*File, lines func(*File) int) map[string]int {
 	return n
 }
 
-// Longer lists the files of a package that have more than n lines and are no tests.
+// Longer lists the files of a package that have more than n lines and are not tests.
 func Longer(files []*File, in string, n int) []string {
 	var names []string
 	for _, f := range files {

@@ -19,7 +19,7 @@ type Func struct {
 	Cyclomatic int
 }
 
-// Over tells whether the function exceeds a limit.
+// Over reports whether the function exceeds a limit.
 func (f Func) Over() bool { return f.Lines > MaxLines || f.Cyclomatic > MaxCyclomatic }
 
 // Funcs measures the functions that a file declares. Function literals belong to the function in
@@ -39,7 +39,7 @@ func (f *File) Funcs() []Func {
 	return funcs
 }
 
-// FuncsOver lists the functions of all packages that exceed a limit, but for tests.
+// FuncsOver lists the functions of all packages that exceed a limit, except in tests.
 func FuncsOver(files []*File) []Func {
 	var over []Func
 	for _, f := range files {
@@ -55,7 +55,7 @@ func FuncsOver(files []*File) []Func {
 	return over
 }
 
-// name is the name of a function, behind its receiver's type.
+// name returns the name of a function, preceded by its receiver's type.
 func name(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return d.Name.Name
@@ -77,8 +77,8 @@ func name(d *ast.FuncDecl) string {
 	}
 }
 
-// cyclomatic is McCabe's number: 1, and 1 more for each if, for and range, each case but default of a
-// switch or select, each && and each ||. A plain switch counts 1 in all.
+// cyclomatic returns McCabe's number: 1, plus 1 for each if, for and range, each case except default of a
+// switch or select, each && and each ||. A plain switch counts 1 in total.
 func cyclomatic(body *ast.BlockStmt) int {
 	n := 1
 	ast.Inspect(body, func(node ast.Node) bool {
@@ -105,7 +105,7 @@ func cyclomatic(body *ast.BlockStmt) int {
 	return n
 }
 
-// cases counts the cases of a switch or select but for default.
+// cases counts the cases of a switch or select except default.
 func cases(body *ast.BlockStmt) int {
 	n := 0
 	for _, s := range body.List {
@@ -123,7 +123,7 @@ func cases(body *ast.BlockStmt) int {
 	return n
 }
 
-// plain tells whether a switch only maps constants to something, as one over opcodes does: it has a tag, each
+// plain reports whether a switch only maps constants to something, like a switch over opcodes: it has a tag, each
 // case is a literal or a name, and each body is at most one statement that does not branch.
 func plain(s *ast.SwitchStmt) bool {
 	if s.Tag == nil {
@@ -150,9 +150,9 @@ func plain(s *ast.SwitchStmt) bool {
 	return true
 }
 
-// constant tells whether an expression looks like a constant: nothing is type-checked, so that the files
-// of every system can be measured. Names of constants are not told from those of variables; a switch
-// whose cases are variables is rare.
+// constant reports whether an expression looks like a constant: nothing is type-checked, so that the files
+// of every system can be measured. Constants are not distinguished from variables; a switch whose cases are
+// variables is rare.
 func constant(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BasicLit, *ast.Ident:

@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// A Package is a package without its tests, parsed and type-checked as it is on linux/amd64.
+// A Package is a package without its tests, parsed and type-checked as on linux/amd64.
 type Package struct {
 	Path   string
 	Module string // the path of its module
@@ -28,12 +28,12 @@ type Package struct {
 	Info   *types.Info
 }
 
-// Below is the path of the package below its module, "." for the root.
+// Below returns the path of the package below its module, "." for the root.
 func (p *Package) Below() string {
 	return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(p.Path, p.Module), "/"), ".")
 }
 
-// Methods tells how many methods a type has, and in how many files. It is 0, 0 where there is no such type.
+// Methods returns how many methods a type has, and in how many files, or 0, 0 if there is no such type.
 func (p *Package) Methods(typeName string) (methods, files int) {
 	o, ok := p.Types.Scope().Lookup(typeName).(*types.TypeName)
 	if !ok {
@@ -47,10 +47,10 @@ func (p *Package) Methods(typeName string) (methods, files int) {
 	return t.NumMethods(), len(in)
 }
 
-// file is the base name of the file in which pos is.
+// file returns the base name of the file that contains pos.
 func (p *Package) file(pos token.Pos) string { return filepath.Base(p.Fset.Position(pos).Filename) }
 
-// listed is what the go command tells of a package.
+// listed is what the go command reports about a package.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
@@ -61,9 +61,9 @@ type listed struct {
 	}
 }
 
-// Load type-checks the packages that patterns name, and all of their module that they import.
-// Imports come before their importers. Others' packages are read as export data of the compiler.
-// The go command runs in dir.
+// Load type-checks the packages that patterns name, and all packages of their module that they import.
+// Imports come before their importers. Packages of other modules are read as export data of the
+// compiler. The go command runs in dir.
 func Load(dir string, patterns ...string) ([]*Package, error) {
 	all, err := list(dir, patterns)
 	if err != nil {
@@ -94,7 +94,7 @@ func Load(dir string, patterns ...string) ([]*Package, error) {
 	return packages, nil
 }
 
-// list asks the go command for the packages and for what they import, imports first.
+// list asks the go command for the packages and their imports, imports first.
 func list(dir string, patterns []string) ([]listed, error) {
 	cmd := exec.Command("go", append([]string{
 		"list", "-deps", "-export",
@@ -140,7 +140,7 @@ func check(fset *token.FileSet, imp types.Importer, l listed) (*Package, error) 
 	return p, err
 }
 
-// sourceFirst imports packages that were type-checked already, and else export data.
+// sourceFirst imports packages that were type-checked already, and otherwise export data.
 type sourceFirst struct {
 	checked map[string]*types.Package
 	others  types.Importer

@@ -16,7 +16,7 @@ type Order struct {
 	Largest int      // how many files the largest strongly connected component has: each leads to each
 }
 
-// Percent is the share of the weight that runs back up.
+// Percent returns the share of the weight that runs back up.
 func (o *Order) Percent() float64 {
 	if o.All == 0 {
 		return 0
@@ -27,8 +27,8 @@ func (o *Order) Percent() float64 {
 // Unit counts every arrow once.
 func Unit(*Arrow) int { return 1 }
 
-// restarts is how often best looks from somewhere else. More of them find nothing better for the
-// packages that there are.
+// restarts is how often best searches from another starting point. More restarts find nothing better for
+// the existing packages.
 const restarts = 200
 
 // BestOrder finds the order of files in which the arrows that run back up weigh least. Arrows
@@ -88,7 +88,7 @@ func newGraph(arrows []*Arrow, weight func(*Arrow) int) *graph {
 	return g
 }
 
-// components are the strongly connected ones, callers first (Tarjan).
+// components returns the strongly connected components, callers first (Tarjan).
 func (g *graph) components() [][]int {
 	n := len(g.files)
 	number, low := make([]int, n), make([]int, n)
@@ -153,7 +153,7 @@ func (g *graph) best(part []int) []int {
 	return best
 }
 
-// improve moves one vertex at a time to where it costs least, until none can be moved.
+// improve moves one vertex at a time to where it costs least, until no move helps.
 func (g *graph) improve(order []int) {
 	for again := true; again; {
 		again = false
@@ -166,7 +166,7 @@ func (g *graph) improve(order []int) {
 	}
 }
 
-// place is where the vertex at i of the order costs least.
+// place returns where the vertex at i of the order costs least.
 func (g *graph) place(order []int, i int) int {
 	v := order[i]
 	to, least := i, 0
@@ -186,7 +186,7 @@ func (g *graph) place(order []int, i int) int {
 	return to
 }
 
-// cost is the weight of the arrows that run back up.
+// cost returns the weight of the arrows that run back up.
 func (g *graph) cost(order []int) int {
 	n := 0
 	for i, v := range order {

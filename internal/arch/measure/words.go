@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A Text is the words of one file, in lower case.
+// A Text holds the words of one file, in lower case.
 type Text struct {
 	Path string
 	// Names are the identifiers, each once, and the name of the file, in words: sendQueue is "send queue".
@@ -30,7 +30,7 @@ type Phrase struct {
 	exported bool // it is an exported identifier
 }
 
-// GoText takes the words from a Go file.
+// GoText extracts the words of a Go file.
 func GoText(name string, src []byte) *Text {
 	t := newText(name)
 	f := token.NewFileSet().AddFile(name, -1, len(src))
@@ -69,7 +69,7 @@ func GoText(name string, src []byte) *Text {
 	}
 }
 
-// MarkdownText takes the words from a Markdown file.
+// MarkdownText extracts the words of a Markdown file.
 func MarkdownText(name string, src []byte) *Text {
 	t := newText(name)
 	line := 1
@@ -129,7 +129,7 @@ func Words(id string) string {
 // A Word is a pattern that is searched for.
 type Word struct {
 	scope   string
-	pattern *regexp.Regexp // for what begins at a word
+	pattern *regexp.Regexp // matches at the beginning of a word
 	prefix  string         // with which all matches begin, to find them quickly
 	except  *regexp.Regexp // nil: nothing
 }
@@ -137,7 +137,7 @@ type Word struct {
 // ParseWord reads a pattern, which is a scope and a regular expression for whole words in lower case:
 //
 //	names     buffer \w+            in identifiers and names of files, word by word
-//	exported  buffer                in exported identifiers that are nothing but that
+//	exported  buffer                as a whole exported identifier
 //	prose     a buffer of           in comments, strings and documents
 //	all       buffers?              in names and in prose
 //	all       buffer !! a buffer    but not where it is part of what follows

@@ -1,12 +1,12 @@
-// Command shape prints what the structure of the module is judged by, with the goals beside.
+// Command shape prints the numbers by which the structure of the module is judged, together with the goals.
 //
 //	go run ./internal/arch/shape                       # the root package
 //	go run ./internal/arch/shape ./transport ./rdmap   # others
 //	go run ./internal/arch/shape -word 'all words?'    # where a word is; its scope as in internal/arch/testdata/words.txt
 //	go run ./internal/arch/shape -dir $(go list -m -f {{.Dir}} golang.org/x/net) ./quic
 //
-// What counts as an arrow, a call, and so on is in the documentation of package measure. The tests
-// of internal/arch hold the numbers.
+// The documentation of package measure says what counts as an arrow, a call, and so on. The tests
+// of internal/arch enforce the numbers.
 package main
 
 import (
@@ -145,7 +145,7 @@ func share(o *measure.Order) string {
 	return fmt.Sprintf("%.1f %% (%d of %d)", o.Percent(), o.UpN, o.All)
 }
 
-// uses lists what is used, the most often used first.
+// uses lists the used names, the most often used first.
 func uses(n map[string]int) string {
 	keys := slices.SortedFunc(maps.Keys(n), func(a, b string) int {
 		if n[a] != n[b] {

@@ -1,10 +1,10 @@
-// Package attack generates random attackers: what each of them does with one connection, as data.
+// Package attack generates random attackers: what each of them does on one connection, as data.
 //
-// An attacker speaks at a [Layer]. Its conversation is a valid one of that layer, which it has bent: messages are
-// dropped, repeated, exchanged, flipped, made longer or shorter, spliced, or are old ones; octets come slowly, or
-// not at all; and the connection ends in the middle, by a FIN or a RST. Below the layer all is right: an attacker
-// at RDMAP sends FPDUs with good CRCs, so that the octets reach RDMAP.
+// An attacker acts at a [Layer]. Its conversation is a valid conversation of that layer that it has altered: messages
+// are dropped, repeated, exchanged, flipped, made longer or shorter, spliced, or replaced by old ones; octets come
+// slowly, or not at all; and the connection ends in the middle, by a FIN or a RST. Below the layer everything is
+// correct: an attacker at RDMAP sends FPDUs with good CRCs, so that the octets reach RDMAP.
 //
-// [Make] is a pure function: layer, seed, number and [Target] give the conversation again. Nothing here has a
-// socket or a clock; package drive plays conversations at an address.
+// [Make] is a pure function: the same layer, seed, number and [Target] give the same conversation. The package uses
+// no socket and no clock; package drive plays conversations at an address.
 package attack

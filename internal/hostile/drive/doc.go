@@ -1,6 +1,6 @@
 // Package drive plays the random attackers of package attack at an address.
 //
-// [Run] has so many attackers at a time, each with a connection of its own, until its context ends or so many
-// conversations have been held. It counts what came of them in a [Tally]. What the other side does is no matter
-// for an attacker, but that it goes on taking connections.
+// [Run] runs a number of attackers at a time, each with its own connection, until its context ends or a number of
+// conversations has been held. It counts their outcomes in a [Tally]. An attacker requires only that the other side
+// continues to accept connections.
 package drive

@@ -38,7 +38,7 @@ const EveryNetwork = Pipe + "," + TCP + "," + TLS + "," + SCTPUDP + "," + SCTP
 
 var networks = append(strings.Split(EveryNetwork, ","), Records)
 
-// isMPA tells whether MPA frames the segments.
+// isMPA reports whether MPA frames the segments.
 func (c Config) isMPA() bool { return c.Network == TCP || c.Network == TLS || c.Network == Pipe }
 
 func (c Config) String() string {

@@ -47,7 +47,7 @@ func (x *run) open() error {
 	return nil
 }
 
-// damagesDatagrams tells whether there is a fault of datagrams. The sockets of hosts that are shared are left alone.
+// damagesDatagrams reports whether there is a fault of datagrams. The sockets of hosts that are shared are left alone.
 func (x *run) damagesDatagrams() bool {
 	return x.cfg.Network == SCTPUDP && x.shared == nil && slices.ContainsFunc(x.plan.Conns, func(c *ConnPlan) bool {
 		return c.Fault != nil && c.Fault.Verb == Cut && slices.Contains(damages, c.Fault.how())

@@ -114,7 +114,7 @@ func describe(w *Work) string {
 	return s
 }
 
-// sends tells whether work goes to the peer.
+// sends reports whether work goes to the peer.
 func sends(op iwarp.Op) bool {
 	return op != iwarp.OpRegister && op != iwarp.OpBind && op != iwarp.OpLocalInvalidate
 }

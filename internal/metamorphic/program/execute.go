@@ -89,7 +89,7 @@ func newLiveMem(first []byte) *liveMem {
 	return m
 }
 
-// intact tells whether the guards are as they were.
+// intact reports whether the guards are as they were.
 func (m *liveMem) intact() bool {
 	zero := make([]byte, guard)
 	return bytes.Equal(m.all[:guard], zero) && bytes.Equal(m.all[len(m.all)-guard:], zero)
@@ -155,7 +155,7 @@ func (x *run) step(s *Step) error {
 	}
 }
 
-// fails tells whether the connection may refuse work.
+// fails reports whether the connection may refuse work.
 func (x *run) fails(e End) bool { return x.plan.Conns[e.Conn].Fault != nil }
 
 // post posts one work request. A connection with a fault may have ended.

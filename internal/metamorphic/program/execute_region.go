@@ -122,7 +122,7 @@ func (l *liveRegion) close(ctx context.Context) error {
 	return err
 }
 
-// invalidated notes that w was performed, if it invalidates an STag.
+// invalidated records that w was performed, if it invalidates an STag.
 func (x *run) invalidated(w *Work) {
 	switch {
 	case w.Inval != nil:
@@ -132,7 +132,7 @@ func (x *run) invalidated(w *Work) {
 	}
 }
 
-// ends notes that r, which l is, was invalidated. Work that uses a region of fast registration is refused when it
+// ends records that r, which l is, was invalidated. Work that uses a region of fast registration is refused when it
 // is executed, and not when it is posted.
 func (l *liveRegion) ends(r *Region) {
 	if r.Kind != "fast" {

@@ -47,7 +47,7 @@ func (m *model) applyFault(c *connModel, e, peer *endModel, o *Op) bool {
 	return true
 }
 
-// fails notes that the connection has its fault.
+// fails records that the connection has its fault.
 func (m *model) fails(c *connModel, o *Op) {
 	fault := *o
 	c.Fault = &fault

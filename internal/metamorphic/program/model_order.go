@@ -12,7 +12,7 @@ type order struct {
 	asked   []span // the same, but a Read behind them tells when they are placed
 }
 
-// fenced notes that all Reads have been answered.
+// fenced records that all Reads have been answered.
 func (o *order) fenced() { o.sinks, o.sources, o.cells, o.asked = nil, nil, nil, nil }
 
 // note notes w.
@@ -31,7 +31,7 @@ func (o *order) note(w *Work) {
 	o.asked, o.writes = append(o.asked, o.writes...), nil // its answer tells that they are placed
 }
 
-// mustWait tells whether w meets work that it could overtake, and that a fence waits for.
+// mustWait reports whether w meets work that it could overtake, and that a fence waits for.
 func (o *order) mustWait(w *Work) bool {
 	target := w.target()
 	switch {
@@ -67,7 +67,7 @@ func (w *Work) length() int {
 	return w.Local.n
 }
 
-// isWrite tells whether w writes memory of the peer, and may be placed ahead of earlier work.
+// isWrite reports whether w writes memory of the peer, and may be placed ahead of earlier work.
 func (w *Work) isWrite() bool { return w.Op == iwarp.OpRDMAWrite || w.Op == iwarp.OpRDMAWriteImm }
 
 // keepOrder makes w wait for the work that it must not overtake, and notes w.

@@ -40,7 +40,7 @@ type Work struct {
 	Message *Message // that the peer receives
 }
 
-// confirms tells whether the success of w means that all earlier work of its end was placed.
+// confirms reports whether the success of w means that all earlier work of its end was placed.
 func (w *Work) confirms() bool {
 	switch w.Op {
 	case iwarp.OpRDMARead, iwarp.OpRDMAReadInvalidate, iwarp.OpFetchAdd, iwarp.OpCompareSwap, iwarp.OpSwap, iwarp.OpCommit:

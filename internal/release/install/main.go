@@ -1,13 +1,13 @@
-// Command install tries go install with what is committed, before it is published.
+// Command install tests go install with the committed state, before it is published.
 //
 //	go run ./internal/release/install
 //
-// It clones the repository at the top of which it runs, gives the commit a version, and makes Git take this clone for the published
-// repository. Then Go installs cmd/iwarp@latest with an empty module cache, as a user does, and iwarp version must print
-// that version. So the module must be one that Go accepts, and its go.mod must suffice without go.sum and replacements.
+// It runs at the top of a repository. It clones the repository, gives the commit a version, and makes Git use this clone instead of the
+// published repository. Then Go installs cmd/iwarp@latest with an empty module cache, as for a user, and iwarp version must print
+// that version. So Go must accept the module, and its go.mod must suffice without go.sum and replacements.
 //
-// The dependencies come from the module cache of the user, where go.sum has verified them; with -network they come from
-// where they are published, and are verified by the checksum database. A wrong call ends with 2.
+// The dependencies come from the module cache of the user, where go.sum has verified them. With -network they come from
+// where they are published, and the checksum database verifies them. Wrong arguments end with status 2.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 const (
 	repository = "https://github.com/goiwarp/iwarp"
 	module     = "github.com/goiwarp/iwarp"
-	version    = "v0.999.0" // given to the clone alone
+	version    = "v0.999.0" // only the clone has it
 )
 
 func main() {
@@ -40,7 +40,7 @@ func main() {
 	fmt.Print(printed)
 }
 
-// install installs the command from the commit of a repository, and returns what its version is.
+// install installs the command from the commit of a repository, and returns its version.
 func install(ctx context.Context, root string, network bool) (string, error) {
 	scratch, err := os.MkdirTemp("", "install")
 	if err != nil {
@@ -59,7 +59,7 @@ func install(ctx context.Context, root string, network bool) (string, error) {
 		"GIT_CONFIG_KEY_0=url.file://" + filepath.ToSlash(clone) + ".insteadOf", "GIT_CONFIG_VALUE_0=" + repository,
 		"GIT_CONFIG_KEY_1=safe.directory", "GIT_CONFIG_VALUE_1=*",
 		"GONOPROXY=" + module, "GONOSUMDB=" + module, "GOWORK=off", "CGO_ENABLED=0",
-		// With -trimpath what has been built for a release need not be built again.
+		// With -trimpath, packages that were built for a release need not be built again.
 		"GOFLAGS=-trimpath -modcacherw",
 		"GOMODCACHE=" + filepath.Join(scratch, "modules"), "GOBIN=" + filepath.Join(scratch, "bin"),
 	}
@@ -81,7 +81,7 @@ func install(ctx context.Context, root string, network bool) (string, error) {
 	return printed, err
 }
 
-// run runs a program with additions to the environment, and returns what it has printed.
+// run runs a program with additions to the environment, and returns its output.
 func run(ctx context.Context, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), env...)

@@ -41,12 +41,12 @@ type Item struct {
 	Octets     []byte
 }
 
-// IsCommand tells whether the item is a command capsule.
+// IsCommand reports whether the item is a command capsule.
 func (i *Item) IsCommand() bool {
 	return i.FromHost && i.Name != MPARequest && i.Name != ReadResponse
 }
 
-// IsResponse tells whether the item is a response capsule.
+// IsResponse reports whether the item is a response capsule.
 func (i *Item) IsResponse() bool { return strings.HasPrefix(i.Name, Response) }
 
 // Load reads all items, in the order on the wire of each connection.

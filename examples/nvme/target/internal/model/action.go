@@ -6,10 +6,10 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// Do says what kind of action the engine has to take.
+// Do is the kind of an action that the engine has to perform.
 type Do uint8
 
-// The kinds of actions. Begin, Fetched, Fill and Finish are methods of the queue, which get Action.Ref.
+// The kinds of actions. Begin, Fetched, Fill and Finish are methods of the queue, which take Action.Ref.
 const (
 	// DoRespond posts Response on Queue. If Data is keyed, the octets of the command are first sent there with an
 	// RDMA Write, posted together with the response: what Fill filled in, or what the back end read. The receive
@@ -19,9 +19,9 @@ const (
 	// DoFetch reads Data of the host: Begin before the RDMA Read is posted, and Fetched with its octets. A Read
 	// that fails needs no call but Target.Lost.
 	DoFetch
-	// DoFill fills a buffer of Data.Length octets with what the host asked for: Fill.
+	// DoFill fills a buffer of Data.Length octets with the data that the host requested: Fill.
 	DoFill
-	// DoExecute carries out Op: Begin just before, and Finish with its status.
+	// DoExecute executes Op: Begin just before, and Finish with its status.
 	DoExecute
 	// DoFlush flushes a subsystem, since controllers of it shut down: what Target.Flush names, with Controller, and then
 	// Target.Flushed, again and again until Flush says that this is all. There is one DoFlush of a subsystem at a time.
@@ -45,7 +45,7 @@ type Ref struct {
 	gen  uint32 // a slot is used again
 }
 
-// An Action is what the engine does next. The fields that it looks at depend on Do.
+// An Action is what the engine must do next. Do determines which fields are used.
 type Action struct {
 	Do         Do
 	Queue      *Queue
@@ -53,7 +53,7 @@ type Action struct {
 	Data       capsule.Data // where the data is, or goes to, at the host
 	Op         Op
 	Response   Response
-	Last       bool        // DoRespond: close Queue behind it
+	Last       bool        // DoRespond: close Queue after it
 	Controller *Controller // DoFlush
 	Refusal    *Refusal    // DoRespond: a Connect was refused, for a log; else nil
 }
@@ -65,7 +65,7 @@ type Response struct {
 	STag       uint32
 }
 
-// A Refusal says why a Connect was refused. The names are the host's, and can be anything: String quotes them.
+// A Refusal says why a Connect was refused. The names come from the host, and can be anything: String quotes them.
 type Refusal struct {
 	HostNQN, SubNQN string
 	Err             capsule.ConnectError
@@ -75,10 +75,10 @@ func (r *Refusal) String() string {
 	return fmt.Sprintf("host %.256q, subsystem %.256q: %v", r.HostNQN, r.SubNQN, &r.Err)
 }
 
-// OpKind says what a back end has to do.
+// OpKind is the kind of an operation of a back end.
 type OpKind uint8
 
-// What a back end has to do.
+// The operations of a back end.
 const (
 	OpRead OpKind = 1 + iota
 	OpWrite
@@ -103,20 +103,20 @@ type Op struct {
 	Namespace *Namespace // nil for OpFlush
 	Offset    uint64     // octets, a multiple of the LBA
 	Length    uint64     // octets, likewise; not of OpTrim and OpFlush
-	// FUA tells that a write, or a trim, is durable before Finish; and that a Read is preceded by a flush.
+	// FUA requires that a write, or a trim, is durable before Finish, and that a flush precedes a Read.
 	FUA bool
-	// Unmap tells that Write Zeroes may give the space back.
+	// Unmap allows Write Zeroes to free the space.
 	Unmap bool
 	// Octets is the data of OpWrite and OpCompare, or the ranges of OpTrim: part of the message, or what was passed
 	// to Fetched.
 	Octets []byte
 	// Ranges is the number of ranges of OpTrim.
 	Ranges int
-	// Namespaces are those of OpFlush. The slice is read only.
+	// Namespaces are the namespaces of OpFlush. The slice is read-only.
 	Namespaces []*Namespace
 }
 
-// Range is range i of OpTrim, in octets. n may be 0.
+// Range returns range i of OpTrim, in octets. n may be 0.
 func (o *Op) Range(i int) (off, n uint64) {
 	r := capsule.ParseDSMRange(o.Octets, i)
 	return r.SLBA << o.Namespace.lbads, uint64(r.NLB) << o.Namespace.lbads

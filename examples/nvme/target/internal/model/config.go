@@ -8,14 +8,14 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// A Config is what a Target is like. There are no defaults for zeros: start with [DefaultConfig].
+// A Config configures a Target. Zeros do not mean defaults: start with [DefaultConfig].
 type Config struct {
 	ORD        int    // RDMA Reads outstanding on a connection, at most; at least 1
-	UnknownORD int    // the same for a host that does not tell its IRD
+	UnknownORD int    // the same for a host that does not report its IRD
 	InCapsule  int    // octets of data in capsules of I/O queues: 0 (off) to 16384, a multiple of 16
 	MDTS       uint8  // a command moves at most 2^MDTS pages of 4 KiB: 1 to 11
 	MaxLog     uint32 // octets of a Get Log Page
-	Compare    bool   // the command Compare is there
+	Compare    bool   // the command Compare is supported
 	Firmware   string // revision: up to 8 octets of ASCII
 	// Advertised is the address in the discovery log. The zero Address is the one to which the host connected.
 	Advertised     Address
@@ -25,7 +25,7 @@ type Config struct {
 	Limits         Limits
 }
 
-// Limits are how much of a thing there may be. What is beyond is refused.
+// Limits bound the resources of a target. Requests beyond them are refused.
 type Limits struct {
 	Connections    int // of all hosts
 	PerAddress     int // connections of one address
@@ -39,7 +39,7 @@ type Limits struct {
 	NamespaceCount int // of a subsystem, and the highest NSID
 }
 
-// DefaultConfig is the Config that the specification of the example proposes.
+// DefaultConfig returns the Config that the specification of the example proposes.
 func DefaultConfig() Config {
 	return Config{
 		ORD:            16,
@@ -75,7 +75,7 @@ const (
 	maxIOQueues  = 1024
 )
 
-// check tells what is wrong with the configuration.
+// check returns what is wrong with the configuration.
 func (c *Config) check() error {
 	l := &c.Limits
 	for _, n := range []struct {
@@ -114,11 +114,11 @@ func (c *Config) check() error {
 	return nil
 }
 
-// maxTransfer is how many octets a command may move.
+// maxTransfer returns how many octets a command may move.
 func (c *Config) maxTransfer() uint64 { return capsule.PageSize << c.MDTS }
 
-// ReceiveSize is the length of a message that a queue can get: a command with its data. Every queue can get
-// a Connect with its data in the capsule.
+// ReceiveSize returns the maximum length of a message that a queue can receive: a command with its data. Every
+// queue can receive a Connect with its data in the capsule.
 func (c *Config) ReceiveSize(qid uint16) int {
 	n := capsule.ConnectDataSize
 	if qid != 0 {

@@ -8,24 +8,24 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// An Arrival is what is known of a connection that a host wants to set up.
+// An Arrival describes a connection that a host wants to set up.
 type Arrival struct {
 	Private []byte // private data of the MPA Request, without the IRD and ORD of RFC 6581
-	IRD     int    // RDMA Reads that the host answers at a time; negative: it did not tell
+	IRD     int    // RDMA Reads that the host answers at a time; negative: unknown
 	Local   Address
 	Remote  string // address of the host, without a port: what Limits.PerAddress counts
-	// Authorize tells whether the host may be what it calls itself, and use the subsystem; nil: it may.
+	// Authorize reports whether the host may use its name, and the subsystem; nil: it may.
 	Authorize func(*capsule.ConnectData) bool
 }
 
-// An Address is where a target can be reached, as in the discovery log.
+// An Address is an address of a target, as in the discovery log.
 type Address struct {
 	Family  uint8  // capsule.AddressIPv4 or capsule.AddressIPv6
 	Addr    string // TRADDR: an IP address in its usual form, an IPv4 address as such, without a zone
 	Service string // TRSVCID: the port
 }
 
-// check tells what is wrong with an address.
+// check returns what is wrong with an address.
 func (a *Address) check() error {
 	if a.Family != capsule.AddressIPv4 && a.Family != capsule.AddressIPv6 || a.Addr == "" || a.Service == "" {
 		return fmt.Errorf("nvme: %+v is no address", *a)
@@ -33,9 +33,9 @@ func (a *Address) check() error {
 	return nil
 }
 
-// Open checks a connection and makes its queue, or says why the connection is rejected (RDMA transport 1.0,
-// 3.3): then nothing has changed. The engine calls Lost for a queue that it got, also if the connection comes to
-// nothing.
+// Open checks a connection and makes its queue, or returns why the connection is rejected (RDMA transport 1.0,
+// 3.3): then nothing has changed. The engine must call Lost for a queue that Open returned, even if the connection
+// is not established.
 func (t *Target) Open(now time.Duration, a Arrival) (*Queue, capsule.RejectStatus) {
 	req, reject := capsule.ParseRequest(a.Private)
 	if reject != 0 {
@@ -64,7 +64,7 @@ func (t *Target) Open(now time.Duration, a Arrival) (*Queue, capsule.RejectStatu
 	return q, 0
 }
 
-// hasController tells whether some subsystem has a controller with an id.
+// hasController reports whether any subsystem has a controller with an id.
 func (t *Target) hasController(id uint16) bool {
 	return slices.ContainsFunc(t.subsystems, func(s *subsystem) bool { return s.controller(id) != nil })
 }
@@ -86,8 +86,8 @@ func (t *Target) newQueue(req *capsule.Request, a *Arrival) *Queue {
 	return q
 }
 
-// Lost tells that the connection of a queue has ended, for whatever reason. Its commands are cancelled, but for those
-// with which a back end has begun. The end of an admin queue ends its controller. A second call does
+// Lost reports that the connection of a queue has ended, for any reason. It cancels the queue's commands, except those
+// that a back end has begun. The end of an admin queue ends its controller. A second call does
 // nothing.
 func (t *Target) Lost(q *Queue, out []Action) []Action {
 	t.mu.Lock()
@@ -130,7 +130,7 @@ func (t *Target) close(q *Queue, out []Action) []Action {
 	return q.close(out)
 }
 
-// drained looks whether an I/O queue has ended and no back end works for it any more.
+// drained checks whether an I/O queue has ended and no back end works for it any more.
 func (t *Target) drained(q *Queue, out []Action) []Action {
 	q.mu.Lock()
 	over := q.lost && q.slots.running == 0 && !q.gone

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// A state is one of a controller (Base 2.0, 3.1.3.5; 3.6).
+// A state is a state of a controller (Base 2.0, 3.1.3.5; 3.6).
 type state uint32
 
 // The states of a controller. The host moves it with CC.
@@ -15,15 +15,15 @@ const (
 	disabled  state = iota
 	ready           // RDY
 	failing         // CFS: it was enabled with fields that are not supported
-	resetting       // RDY still: EN is 0, and I/O queues have not ended yet
+	resetting       // still RDY: EN is 0, but I/O queues have not ended yet
 	shutting        // SHST 1: the namespaces are to be flushed
 	flushing        // SHST 1: they are being flushed
 	unflushed       // SHST 1 and CFS: they could not be
 	shut            // SHST 2
-	ended           // it is not known any more
+	ended           // the controller no longer exists
 )
 
-// A Controller is what a host has of a subsystem, from Connect on the admin queue on.
+// A Controller represents a host's use of a subsystem, from Connect on the admin queue on.
 type Controller struct {
 	sub     *subsystem
 	t       *Target
@@ -47,17 +47,17 @@ type Controller struct {
 	log discoveryLog
 }
 
-// HostNQN is the name of the host, as it told it.
+// HostNQN returns the name that the host has given.
 func (c *Controller) HostNQN() string { return c.hostNQN }
 
-// SubNQN is the name of the subsystem.
+// SubNQN returns the name of the subsystem.
 func (c *Controller) SubNQN() string { return c.sub.nqn }
 
 func (c *Controller) state() state { return state(c.current.Load()) }
 
 func (c *Controller) enter(s state) { c.current.Store(uint32(s)) }
 
-// newController makes a controller, for which all checks have passed.
+// newController makes a controller after all checks have passed.
 func (t *Target) newController(s *subsystem, data *capsule.ConnectData, m *capsule.Connect, admin *Queue) *Controller {
 	c := &Controller{
 		sub:     s,
@@ -96,7 +96,7 @@ func (t *Target) end(c *Controller, out []Action) []Action {
 	return out
 }
 
-// csts is the property CSTS. As the kernel's, a controller that is shut down is not ready.
+// csts returns the property CSTS. Like the kernel's, a controller that is shut down is not ready.
 func (c *Controller) csts() capsule.CSTS {
 	s := capsule.CSTS{CFS: c.failed}
 	switch c.state() {
@@ -115,7 +115,7 @@ func (c *Controller) csts() capsule.CSTS {
 	return s
 }
 
-// capabilities is the property CAP: RDY follows EN within 7.5 s.
+// capabilities returns the property CAP: RDY follows EN within 7.5 s.
 func (c *Config) capabilities() capsule.CAP {
 	return capsule.CAP{MQES: uint16(c.Limits.QueueEntries - 1), CQR: true, TO: 15, CSS: capsule.CSSNVM}
 }
@@ -133,7 +133,7 @@ func (q *Queue) property(c *capsule.SQE, d *capsule.Data, out []Action) []Action
 	return q.reply(c.CID, d, succeeded(q.ctrl.propertyValue(m.Offset)), out)
 }
 
-// propertyValue is the value of a property that there is.
+// propertyValue returns the value of an existing property.
 func (c *Controller) propertyValue(off uint32) uint64 {
 	switch off {
 	case capsule.PropCAP:
@@ -146,7 +146,7 @@ func (c *Controller) propertyValue(off uint32) uint64 {
 	return uint64(c.csts().Value())
 }
 
-// configure stores CC, and makes the transition that it asks for. Other fields have no effect while EN is set.
+// configure stores CC, and makes the transition that it requests. Other fields have no effect while EN is set.
 func (c *Controller) configure(cc capsule.CC, out []Action) []Action {
 	c.cc = cc
 	s := c.state()
@@ -184,7 +184,7 @@ func (c *Controller) reset(out []Action) []Action {
 	return c.resetDone(out)
 }
 
-// resetDone looks whether a reset is over. The host may have written CC meanwhile.
+// resetDone checks whether a reset is over. The host may have written CC meanwhile.
 func (c *Controller) resetDone(out []Action) []Action {
 	if c.state() != resetting || c.io > 0 {
 		return out
@@ -193,7 +193,7 @@ func (c *Controller) resetDone(out []Action) []Action {
 	return c.configure(c.cc, out)
 }
 
-// shutDown asks for a flush of the volatile namespaces. One that is under way may have begun too early: another one follows it.
+// shutDown requests a flush of the volatile namespaces. A running flush may have begun too early: another one follows it.
 func (c *Controller) shutDown(out []Action) []Action {
 	if len(c.sub.namespaces.Load().volatile) == 0 {
 		c.enter(shut)
@@ -207,8 +207,8 @@ func (c *Controller) shutDown(out []Action) []Action {
 	return append(out, Action{Do: DoFlush, Queue: c.admin, Controller: c})
 }
 
-// Flush begins a flush, for all controllers of the subsystem of c that shut down now, and tells of which namespaces. more is false if there
-// are none, as their hosts have reset them or have gone: DoFlush is done.
+// Flush begins a flush for all controllers of the subsystem of c that are shutting down, and returns the namespaces to flush. more is false
+// if there are no such controllers, because their hosts have reset them or have left: DoFlush is then done.
 func (t *Target) Flush(c *Controller) (list []*Namespace, more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -222,7 +222,7 @@ func (t *Target) Flush(c *Controller) (list []*Namespace, more bool) {
 	return c.sub.namespaces.Load().volatile, c.sub.flushing
 }
 
-// Flushed tells that the flush is done. If the status is not Success, what hosts have written may be lost: they see
+// Flushed reports that the flush is done. If the status is not Success, data that hosts have written may be lost: they see
 // CSTS.CFS, and the shutdown does not complete.
 func (t *Target) Flushed(c *Controller, status capsule.Status) {
 	t.mu.Lock()

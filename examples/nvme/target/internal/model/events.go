@@ -6,7 +6,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// aerl is how many Asynchronous Event Requests a controller parks, less 1.
+// aerl is how many Asynchronous Event Requests a controller holds, less 1.
 const aerl = 3
 
 // A notice is an event that a controller may have to report (Base 2.0, 5.2).
@@ -15,7 +15,7 @@ type notice struct {
 	masked  bool // reported, and its log was not read yet
 }
 
-// events are the Asynchronous Event Requests of a controller, and what there is to report.
+// events holds the Asynchronous Event Requests of a controller, and the events to report.
 type events struct {
 	admin      *Queue
 	enabled    uint32 // feature
@@ -70,7 +70,7 @@ func (e *events) reset(out []Action) []Action {
 	return out
 }
 
-// namespaceChanged tells the controllers of a subsystem that a namespace has.
+// namespaceChanged tells the controllers of a subsystem that a namespace has changed.
 func (t *Target) namespaceChanged(s *subsystem, nsid uint32, out []Action) []Action {
 	for _, c := range s.controllers {
 		c.changed = withID(c.changed, nsid)
@@ -80,7 +80,7 @@ func (t *Target) namespaceChanged(s *subsystem, nsid uint32, out []Action) []Act
 	return out
 }
 
-// withID adds an id to an ascending list that need not be longer than that it exceeds a log.
+// withID adds an id to an ascending list, which needs at most one id more than a log holds.
 func withID(ids []uint32, id uint32) []uint32 {
 	at, found := slices.BinarySearch(ids, id)
 	if found || len(ids) > capsule.MaxNamespaces {
@@ -89,7 +89,7 @@ func withID(ids []uint32, id uint32) []uint32 {
 	return slices.Insert(ids, at, id)
 }
 
-// discoveryChanged tells the discovery controllers that the log has another content.
+// discoveryChanged tells the discovery controllers that the log has changed.
 func (t *Target) discoveryChanged(out []Action) []Action {
 	t.genctr++
 	for _, c := range t.subsystems[0].controllers {

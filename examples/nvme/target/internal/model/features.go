@@ -52,7 +52,7 @@ func (q *Queue) getFeatures(c *capsule.SQE, d *capsule.Data, out []Action) []Act
 	return q.later(DoFill, toFill, c, d, out)
 }
 
-// hasFeature tells whether the controller has a feature. There is a switch for the cache only if there is a cache.
+// hasFeature reports whether the controller has a feature. The feature for the cache exists only if there is a cache.
 func (c *Controller) hasFeature(fid uint8) bool {
 	switch fid {
 	case capsule.FeatureAsyncEvents, capsule.FeatureKATO:
@@ -65,7 +65,7 @@ func (c *Controller) hasFeature(fid uint8) bool {
 	return false
 }
 
-// noFeature is the answer for a feature that the controller has not.
+// noFeature returns the answer for a feature that the controller does not have.
 func (c *Controller) noFeature() capsule.Status {
 	if c.sub.discovery {
 		return capsule.StatusInvalidOpcode
@@ -73,7 +73,7 @@ func (c *Controller) noFeature() capsule.Status {
 	return capsule.StatusInvalidField
 }
 
-// feature is the value of a feature, current or default.
+// feature returns the current or default value of a feature.
 func (c *Controller) feature(fid, which uint8) uint64 {
 	current := which == capsule.SelectCurrent
 	switch fid {
@@ -101,9 +101,9 @@ func (c *Controller) feature(fid, which uint8) uint64 {
 }
 
 // setCache switches the volatile caches on or off. When they are off, writes that are not completed yet are durable at their
-// response; for those that are there is a flush before the answer. Another command that switches them off may be waiting for
-// such a flush still, and so this one has its own. After one that fails they stay off: the host may have been told before that
-// they are.
+// response; completed writes are flushed before the answer. Another command that switches the caches off may still be waiting
+// for such a flush, so this command has its own. If the flush fails, the caches stay off: the host may have been told before
+// that they are off.
 func (q *Queue) setCache(on bool, c *capsule.SQE, d *capsule.Data, out []Action) []Action {
 	if q.ctrl.cacheOff.Store(!on); on {
 		return q.reply(c.CID, d, succeeded(0), out)
@@ -114,11 +114,11 @@ func (q *Queue) setCache(on bool, c *capsule.SQE, d *capsule.Data, out []Action)
 	return out
 }
 
-// CacheOff tells whether what changes a namespace has to be durable when Finish is called, whatever Op.FUA says: the host may have
-// switched the caches off since DoExecute. It is for commands that have begun, so that there is a controller.
+// CacheOff reports whether changes of a namespace must be durable when Finish is called, whatever Op.FUA says: the host may have
+// switched the caches off since DoExecute. It may be called only for commands that have begun, so that there is a controller.
 func (q *Queue) CacheOff() bool { return q.ctrl.cacheOff.Load() }
 
-// setQueues grants I/O queues, as long as there are none.
+// setQueues grants I/O queues while none exist.
 func (c *Controller) setQueues(asked capsule.QueueCount) result {
 	if c.io > 0 {
 		return failed(capsule.StatusSequenceError)
@@ -148,7 +148,7 @@ func roundKATO(ms uint32) uint32 {
 	return (ms + unit - 1) / unit * unit
 }
 
-// expiry is when the keep alive timer expires (Base 2.0, 5.27.1.12).
+// expiry returns when the keep alive timer expires (Base 2.0, 5.27.1.12).
 func (c *Controller) expiry() time.Duration {
 	timeout := time.Duration(c.katoMS) * time.Millisecond
 	switch {

@@ -121,7 +121,7 @@ func (c *Controller) identifyIO(d *capsule.IdentifyController) {
 	}
 }
 
-// trims tells whether all namespaces have Dataset Management.
+// trims reports whether all namespaces have Dataset Management.
 func (s *subsystem) trims() bool {
 	for _, n := range s.namespaces.Load().byID {
 		if n != nil && !n.Trims {

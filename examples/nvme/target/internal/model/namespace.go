@@ -7,25 +7,25 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// A NamespaceConfig is what hosts are told of a namespace, and what holds for commands on it.
+// A NamespaceConfig is what hosts are told about a namespace, and what applies to commands on it.
 type NamespaceConfig struct {
 	NSID     uint32 // 1 to Limits.NamespaceCount
 	Geometry capsule.Geometry
-	// UUID and NGUID name the namespace. The UUID is not zero, belongs to no other namespace, and remains the same
-	// after a restart. An NGUID of zeros is none.
+	// UUID and NGUID name the namespace. The UUID must not be zero, must not belong to another namespace, and must be
+	// the same after a restart. An NGUID of zeros means none.
 	UUID, NGUID [16]byte
 	ReadOnly    bool
 	Volatile    bool // there is a cache that a power cut loses
-	Trims       bool // Dataset Management gives space back; otherwise there is no such command
-	// TrimmedZeroes tells that what was trimmed reads as zeros at once, and after a restart.
+	Trims       bool // Dataset Management frees space; otherwise the command is not supported
+	// TrimmedZeroes reports that trimmed octets read as zeros at once, and after a restart.
 	TrimmedZeroes bool
-	// Granularity is the number of octets of which writes and trims had better be multiples. 0: an LBA.
+	// Granularity is the number of octets of which writes and trims should be multiples. 0: an LBA.
 	Granularity uint32
-	// Handle is the engine's: its back end.
+	// Handle belongs to the engine: its back end.
 	Handle any
 }
 
-// A Namespace is one namespace of a subsystem. It never changes: one with another size replaces it.
+// A Namespace is a namespace of a subsystem. It never changes: a Namespace with another size replaces it.
 type Namespace struct {
 	NamespaceConfig
 	lbads     uint8
@@ -64,7 +64,7 @@ func newNamespace(cfg NamespaceConfig, limits *Limits, maxTransfer uint64) (*Nam
 	return n, nil
 }
 
-// identify is the data of Identify Namespace.
+// identify returns the data of Identify Namespace.
 func (n *Namespace) identify() capsule.IdentifyNamespace {
 	g := n.Geometry
 	d := capsule.IdentifyNamespace{
@@ -102,7 +102,7 @@ func (t *table) get(nsid uint32) *Namespace {
 	return nil
 }
 
-// with is the table with n in place of what has its id; or, with n nil, without it.
+// with returns the table with n instead of the namespace with its id, or, if n is nil, without that namespace.
 func (t *table) with(nsid uint32, n *Namespace) *table {
 	u := &table{byID: make([]*Namespace, max(len(t.byID), int(nsid)))}
 	copy(u.byID, t.byID)

@@ -16,11 +16,11 @@ type Queue struct {
 	ord      int
 	local    Address
 	remote   string
-	allow    func(*capsule.ConnectData) bool // nil: each
+	allow    func(*capsule.ConnectData) bool // nil: every host
 	deadline time.Duration                   // for Connect
 	gone     bool                            // see drained
 
-	// io tells that the queue is a connected I/O queue. All others are used under the lock of the target too.
+	// io reports that the queue is a connected I/O queue. All others are used under the lock of the target, too.
 	io atomic.Bool
 
 	mu       sync.Mutex
@@ -31,33 +31,33 @@ type Queue struct {
 	failures int  // before Connect
 	closed   bool // no action for it follows
 	lost     bool // the connection has ended
-	orphans  int  // aborted commands whose holders have not found out, by Begin or Finish: the depth at most
+	orphans  int  // aborted commands whose holders do not know it yet from Begin or Finish: the depth at most
 	slots    slots
 }
 
-// QID is the number of the queue: 0 is an admin queue.
+// QID returns the number of the queue: 0 is an admin queue.
 func (q *Queue) QID() uint16 { return q.qid }
 
-// Depth is how many receives the engine posts before the Reply, and how many commands are outstanding at most.
+// Depth returns how many receives the engine posts before the Reply, which is also the maximum number of outstanding commands.
 func (q *Queue) Depth() int { return q.depth }
 
-// ORD is how many RDMA Reads may be outstanding at a time: at least 1. The Reply contains it.
+// ORD returns how many RDMA Reads may be outstanding at a time: at least 1. The Reply contains it.
 func (q *Queue) ORD() int { return q.ord }
 
-// ReceiveSize is the length of each receive buffer, in octets.
+// ReceiveSize returns the length of each receive buffer, in octets.
 func (q *Queue) ReceiveSize() int { return q.t.cfg.ReceiveSize(q.qid) }
 
-// Accept is the private data of the Reply.
+// Accept returns the private data of the Reply.
 func (q *Queue) Accept() capsule.Accept { return capsule.Accept{CRQSize: uint16(q.depth)} }
 
-// Controller is the controller of the queue: nil before Connect has succeeded, and then always the same.
+// Controller returns the controller of the queue: nil before Connect has succeeded, and then always the same.
 func (q *Queue) Controller() *Controller {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.ctrl
 }
 
-// lock takes the locks that commands of the queue need, and tells whether that of the target is among them.
+// lock takes the locks that commands of the queue need, and reports whether the target's lock is among them.
 func (q *Queue) lock() (all bool) {
 	if !q.io.Load() {
 		q.t.mu.Lock()
@@ -74,7 +74,7 @@ func (q *Queue) unlock(all bool) {
 	}
 }
 
-// Command takes a message that has come on the queue. Parts of msg are in the actions, and remain in use until the
+// Command handles a message that has arrived on the queue. The actions refer to parts of msg, which stay in use until the
 // command has ended.
 func (q *Queue) Command(now time.Duration, msg []byte, out []Action) []Action {
 	all := q.lock()
@@ -107,12 +107,12 @@ func (q *Queue) Command(now time.Duration, msg []byte, out []Action) []Action {
 	return q.ioCommand(&c, &d, out)
 }
 
-// orphaned tells that the controller of the queue has ended, so that the queue is about to be closed. A command that comes
-// between the two gets no response, as if it had come later: the host sends it again on another connection, while it would
-// take a status for the result.
+// orphaned reports whether the controller of the queue has ended, so that the queue is about to be closed. A command that
+// arrives between the two gets no response, as if it had arrived later: the host sends it again on another connection,
+// whereas it would take a status for the result.
 func (q *Queue) orphaned() bool { return q.ctrl != nil && q.ctrl.state() == ended }
 
-// inCapsule is what the queue takes of the octets behind a command.
+// inCapsule returns the part of the octets after a command that the queue accepts.
 func (q *Queue) inCapsule(behind []byte) []byte {
 	most := capsule.ConnectDataSize
 	if q.io.Load() {
@@ -121,8 +121,8 @@ func (q *Queue) inCapsule(behind []byte) []byte {
 	return behind[:min(len(behind), most)]
 }
 
-// Begin is called just before an RDMA Read of a command is posted, and just before a back end begins with it. If
-// it returns false, the command has ended, and neither may happen.
+// Begin must be called just before an RDMA Read of a command is posted, and just before a back end begins the
+// command. If it returns false, the command has ended, and neither may happen.
 func (q *Queue) Begin(r Ref) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,10 +142,10 @@ func (q *Queue) Begin(r Ref) bool {
 	return true
 }
 
-// forget counts off an aborted command whose holder has found out. mu is held.
+// forget stops counting an aborted command whose holder now knows it. mu must be held.
 func (q *Queue) forget() { q.orphans = max(q.orphans-1, 0) }
 
-// Fetched takes the data of a command: all octets that DoFetch asked for. They remain in use until the command has
+// Fetched takes the data of a command: all octets that DoFetch requested. They stay in use until the command has
 // ended.
 func (q *Queue) Fetched(now time.Duration, r Ref, octets []byte, out []Action) []Action {
 	all := q.lock()
@@ -162,8 +162,8 @@ func (q *Queue) Fetched(now time.Duration, r Ref, octets []byte, out []Action) [
 	return q.ioFetched(r, octets, out)
 }
 
-// Fill fills in what the host asked for: buf has as many octets as DoFill said, all of which are written.
-// They go to the host with the action that is returned, if any.
+// Fill writes the data that the host requested to buf, which must have as many octets as DoFill said; it writes all
+// of them. The returned action, if any, sends them to the host.
 func (q *Queue) Fill(r Ref, buf []byte, out []Action) []Action {
 	all := q.lock()
 	defer q.unlock(all)
@@ -178,8 +178,8 @@ func (q *Queue) Fill(r Ref, buf []byte, out []Action) []Action {
 	return q.ctrl.deliver(out)
 }
 
-// Finish ends a command: with the status of the back end, or with another one if the engine cannot go on with it.
-// It does nothing for a command that has ended.
+// Finish ends a command with the status of the back end, or with another one if the engine cannot continue the
+// command. It does nothing for a command that has ended.
 func (q *Queue) Finish(r Ref, status capsule.Status, out []Action) []Action {
 	all := q.lock()
 	out, over := q.finish(r, status, out)
@@ -192,7 +192,7 @@ func (q *Queue) Finish(r Ref, status capsule.Status, out []Action) []Action {
 	return out
 }
 
-// finish is Finish. over tells that the queue may be drained.
+// finish performs Finish. over reports whether the queue may be drained.
 func (q *Queue) finish(r Ref, status capsule.Status, out []Action) (_ []Action, over bool) {
 	sl := q.slots.get(r)
 	switch {
@@ -218,7 +218,7 @@ func (q *Queue) finish(r Ref, status capsule.Status, out []Action) (_ []Action, 
 	return q.answer(r, failed(status), out), false
 }
 
-// close closes the queue. Nothing is answered any more; what no back end works on is cancelled.
+// close closes the queue. Nothing is answered any more; commands that no back end works on are cancelled.
 func (q *Queue) close(out []Action) []Action {
 	if q.closed {
 		return out

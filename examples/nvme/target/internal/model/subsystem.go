@@ -11,14 +11,14 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// A SubsystemConfig is what a subsystem is like.
+// A SubsystemConfig configures a subsystem.
 type SubsystemConfig struct {
 	NQN string
-	// Serial is up to 20 octets of ASCII, and the same after a restart: hosts refuse a subsystem whose serial
-	// number or model changes. "": it is made of the NQN.
+	// Serial is up to 20 octets of ASCII, and must not change across restarts: hosts refuse a subsystem whose serial
+	// number or model changes. "": it is derived from the NQN.
 	Serial string
 	Model  string // up to 40 octets of ASCII; "": the name of this project
-	// Hosts are the NQNs of the hosts that may connect. It is a name, and no proof. nil: any.
+	// Hosts lists the NQNs of the hosts that may connect. An NQN is only a name, and proves nothing. nil: any.
 	Hosts []string
 }
 
@@ -36,7 +36,7 @@ type subsystem struct {
 	counters      counters
 }
 
-// counters are those of SMART.
+// counters holds the SMART counters.
 type counters struct {
 	reads, writes, octetsRead, octetsWritten atomic.Uint64
 }
@@ -95,7 +95,7 @@ func (s *subsystem) controller(id uint16) *Controller {
 	return nil
 }
 
-// nextID is the first CNTLID after the last one given that is not in use. There is one, since there are fewer
+// nextID returns the first unused CNTLID after the last one that was assigned. There is one, since there are fewer
 // controllers than ids.
 func (s *subsystem) nextID() uint16 {
 	for {
@@ -149,7 +149,7 @@ func (t *Target) RemoveSubsystem(nqn string, out []Action) ([]Action, error) {
 	return t.discoveryChanged(out), nil
 }
 
-// SetHosts changes which hosts may connect to a subsystem: nil means any. Controllers of others end.
+// SetHosts changes which hosts may connect to a subsystem: nil means any. Controllers of other hosts end.
 func (t *Target) SetHosts(nqn string, hosts []string, out []Action) ([]Action, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -168,16 +168,16 @@ func (t *Target) SetHosts(nqn string, hosts []string, out []Action) ([]Action, e
 	return t.discoveryChanged(out), nil
 }
 
-// AddNamespace adds a namespace to a subsystem, and tells its hosts. It is ErrExists if the NSID, or the UUID in any
-// subsystem, is in use.
+// AddNamespace adds a namespace to a subsystem, and tells its hosts. It returns ErrExists if the NSID, or the UUID in
+// any subsystem, is in use.
 func (t *Target) AddNamespace(nqn string, cfg NamespaceConfig, out []Action) (*Namespace, []Action, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.putNamespace(nqn, cfg, false, out)
 }
 
-// ReplaceNamespace replaces the namespace of the same NSID, for example with one of another size, and tells its
-// hosts. Commands that have begun keep the old one. A smaller size takes effect for those that
+// ReplaceNamespace replaces the namespace with the same NSID, for example by one of another size, and tells its
+// hosts. Commands that have begun keep the old namespace. A smaller size applies only to commands that
 // begin later.
 func (t *Target) ReplaceNamespace(nqn string, cfg NamespaceConfig, out []Action) (*Namespace, []Action, error) {
 	t.mu.Lock()
@@ -207,7 +207,7 @@ func (t *Target) putNamespace(nqn string, cfg NamespaceConfig, replace bool, out
 	return n, t.namespaceChanged(s, cfg.NSID, out), nil
 }
 
-// hasUUID tells whether a namespace other than except has a UUID.
+// hasUUID reports whether a namespace other than except has a UUID.
 func (t *Target) hasUUID(uuid [16]byte, except *Namespace) bool {
 	for _, s := range t.subsystems {
 		for _, n := range s.namespaces.Load().byID {
@@ -219,7 +219,7 @@ func (t *Target) hasUUID(uuid [16]byte, except *Namespace) bool {
 	return false
 }
 
-// RemoveNamespace removes a namespace, and tells the hosts. Commands that have begun keep it.
+// RemoveNamespace removes a namespace, and tells the hosts. Commands that have begun still use it.
 func (t *Target) RemoveNamespace(nqn string, nsid uint32, out []Action) ([]Action, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

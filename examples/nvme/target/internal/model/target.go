@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// A Target is all subsystems of a process, the discovery subsystem among them, with their controllers and queues.
+// A Target holds all subsystems of a process, including the discovery subsystem, with their controllers and queues.
 type Target struct {
 	cfg Config
 
@@ -24,7 +24,7 @@ type Target struct {
 	stopping    bool
 }
 
-// New makes a target that has the discovery subsystem alone.
+// New returns a target that has only the discovery subsystem.
 func New(cfg Config) (*Target, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func New(cfg Config) (*Target, error) {
 	}, nil
 }
 
-// subsystem finds a subsystem by its name. nil: there is none.
+// subsystem returns a subsystem by name, nil if there is none.
 func (t *Target) subsystem(nqn string) *subsystem {
 	for _, s := range t.subsystems {
 		if s.nqn == nqn {
@@ -52,7 +52,7 @@ func (t *Target) subsystem(nqn string) *subsystem {
 	return nil
 }
 
-// nvm finds a subsystem that can be changed.
+// nvm returns a subsystem that can be changed.
 func (t *Target) nvm(nqn string) (*subsystem, error) {
 	s := t.subsystem(nqn)
 	if s == nil || s.discovery {
@@ -61,15 +61,15 @@ func (t *Target) nvm(nqn string) (*subsystem, error) {
 	return s, nil
 }
 
-// Stop refuses new connections and controllers, with statuses after which hosts try again. What is connected goes
-// on.
+// Stop refuses new connections and controllers, with statuses after which hosts try again. Existing connections
+// continue.
 func (t *Target) Stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stopping = true
 }
 
-// Volatile are the namespaces of all subsystems that have to be flushed before the process ends.
+// Volatile returns the namespaces of all subsystems that have to be flushed before the process ends.
 func (t *Target) Volatile() []*Namespace {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,11 +95,11 @@ func (t *Target) CloseAll(out []Action) []Action {
 	return out
 }
 
-// Never is the time that does not come.
+// Never is a time that never comes.
 const Never = time.Duration(1<<63 - 1)
 
-// Tick does what is due: controllers whose keep alive timer has expired end, and queues without a successful
-// Connect are closed. It returns when it has to be called again, at the latest.
+// Tick does what is due: it ends controllers whose keep alive timer has expired, and closes queues without a
+// successful Connect in time. It returns when it must be called again, at the latest.
 func (t *Target) Tick(now time.Duration, out []Action) (time.Duration, []Action) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
