@@ -173,7 +173,8 @@ func (c *Conn) pulled(k *Call) {
 	c.arrived(k)
 }
 
-// arrived hands a call over. It refuses a call whose XID differs from the XID of its header (RFC 8166 section 4.5.2).
+// arrived hands a call over. It refuses a call whose XID differs from the XID of its header (RFC 8166 section 4.5.2), or that
+// has an argument in a Read chunk that is not eligible (section 6.1).
 func (c *Conn) arrived(k *Call) {
 	err := k.rpc.Parse(k.msg)
 	switch {
@@ -183,13 +184,21 @@ func (c *Conn) arrived(k *Call) {
 	case c.stage > serving:
 		c.drop(k)
 		return
-	case k.rpc.XID != k.hdr.XID:
+	case k.rpc.XID != k.hdr.XID, !k.mayHaveChunks(c.cfg.Binding):
 		c.refuse(k)
 		return
 	}
 	k.state = waiting
 	c.inHand++
 	c.ready <- k
+}
+
+// mayHaveChunks reports whether each argument that came in a Read chunk of its own is eligible.
+func (k *Call) mayHaveChunks(b Binding) bool {
+	a, ok := b.(ArgumentBinding)
+	return !ok || k.plan.Opaques(func(at int) bool {
+		return a.Argument(k.rpc.Program, k.rpc.Version, k.rpc.Procedure, k.msg, at)
+	})
 }
 
 // drop releases the memory of a call that will not be answered.

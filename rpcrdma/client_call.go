@@ -56,7 +56,8 @@ var (
 	ErrChunk = errors.New("rpcrdma: the server refuses the chunks of the call, or its reply does not fit")
 	// ErrVersion: the server does not know version 1 of the transport.
 	ErrVersion = errors.New("rpcrdma: the server does not know version 1 of RPC over RDMA")
-	// ErrMalformed: the reply is malformed. The server may have executed the call.
+	// ErrMalformed: the reply is malformed. The server may have executed the call. RFC 8166 section 4.5 has a requester discard such a
+	// message. The Client does, but fails the call instead of waiting on: a server sends no second reply, and its credit would be lost.
 	ErrMalformed = errors.New("rpcrdma: malformed reply")
 )
 

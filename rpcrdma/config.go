@@ -25,7 +25,7 @@ type Config struct {
 	// connections of a Listener together: 64 MiB by default, and at least ten times MaxCall. A reply has at most an
 	// eighth of it.
 	MaxBytes int
-	// Binding says what may move by RDMA; nil means NFSv3.
+	// Binding says which parts of replies may move by RDMA, and if it is an ArgumentBinding also which parts of calls; nil means NFSv3.
 	Binding Binding
 	// QP has further options of the QPs: ORD, Solicitor, RNRWait, StallWait, MPA, UserData and Trace. The others must
 	// be zero. An ORD above Limits.MaxORD of the RNIC is lowered to it. MPA.RTR cannot contain RTRSend, which is an empty message

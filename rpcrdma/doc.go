@@ -22,9 +22,9 @@
 //
 // A client sends short messages inline, and names its memory for long ones. A server hands a call over after all of it
 // has been read. This package decides which part of a reply is inline, and which part is written to the chunks that the
-// call has named. A [Binding] says which part of a reply may go by a Write chunk (RFC 8166 section 6); the binding of
-// version 3 of NFS (RFC 8267) is the default. Instead of a reply that fits nowhere, the client gets an error of the
-// transport, which fails only that call.
+// call has named. A [Binding] says which part of a reply may go by a Write chunk, and an [ArgumentBinding] which part of
+// a call may come by a Read chunk (RFC 8166 section 6); the binding of version 3 of NFS (RFC 8267) is the default.
+// Instead of a reply that fits nowhere, the client gets an error of the transport, which fails only that call.
 //
 // Only the server moves data. No region of the server has remote access rights, so a client can neither read nor write an octet
 // there by an STag, and each connection has a PD of its own. A Client lets the server read, or write, exactly what a call
@@ -37,8 +37,8 @@
 // each half at most. Calls wait for memory in the order in which they came, and so do replies. Besides, a connection has
 // Config.Credits+8 receives of Config.Inline octets, and twice that size for each of Config.Credits replies.
 //
-// A call with invalid chunks is answered by an error of the transport. A message that no client
-// sends, such as a second call with the XID of a call that is not answered yet, ends the connection, and so does a
+// A call whose chunks are invalid, or contain an argument that is not eligible, is answered by an error of the transport. A
+// message that no client sends, such as a second call with the XID of a call that is not answered yet, ends the connection, and so does a
 // client that lets the RDMA Reads of a call, or a reply, wait for a minute. While another connection waits for the
 // memory that such a client occupies, the limit is ten seconds, or at most twenty after the last octet has moved. Many such clients in
 // turn can delay the others all the same, and so can clients that move an octet now and then: keep

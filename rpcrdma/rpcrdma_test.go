@@ -68,6 +68,52 @@ func TestRPR_6_WriteByReadChunk(t *testing.T) {
 	}
 }
 
+// TestRPR_6_OnlyEligibleArguments: of a call of NFSv3 only the data of WRITE and the path of SYMLINK may come by a Read chunk of their own. Another
+// argument in one is an error of the transport, also behind a chunk of position zero, which may have any call.
+func TestRPR_6_OnlyEligibleArguments(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newHost(t, "pipe", Config{Binding: NFSv3{}}).connect(linux)
+		for name, w := range callsWithData {
+			for _, proc := range []uint32{w.proc, 9} { // MKDIR has nothing that may
+				for _, zero := range []bool{false, true} {
+					h := c.header()
+					inline := rpc(h.XID, proc, w.args...)
+					data := c.exposes(5, true)
+					copy(data.mem, "data!")
+					h.Reads = data.reads(len(inline))
+					if zero {
+						whole := c.exposes(len(inline), false)
+						copy(whole.mem, inline)
+						h.Proc, h.Reads, inline = wire.NoMsg, append(whole.reads(0), h.Reads...), nil
+					}
+					c.send(h.Append(nil), inline)
+					if proc != w.proc {
+						c.failure(h.XID, 2)
+						continue
+					}
+					k := c.next()
+					require.Equal(t, rpc(h.XID, proc, slices.Concat(w.args, []byte("data!\x00\x00\x00"))...), k.Message(), name)
+					c.reply(k, accepted(h.XID))
+					require.Equal(t, accepted(h.XID), c.recv().body)
+				}
+			}
+		}
+		h := c.header()
+		call := rpc(h.XID, 9, octets(3, 6000)...)
+		whole := c.exposes(len(call), true)
+		copy(whole.mem, call)
+		h.Proc, h.Reads = wire.NoMsg, whole.reads(0)
+		c.send(h.Append(nil))
+		k := c.next()
+		require.Equal(t, call, k.Message(), "a whole call is no argument")
+		c.reply(k, accepted(h.XID))
+		c.recv()
+		synctest.Wait()
+		require.Zero(t, c.conn.shared.calls.used, "what was refused has given its memory back")
+		c.serves()
+	})
+}
+
 // TestRPR_6_CallByPositionZero: a whole call in a chunk of several segments, with an opaque that is in another one.
 func TestRPR_6_CallByPositionZero(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -160,6 +160,16 @@ func hasLength(b []byte, n int) bool {
 	return uint64(n) >= length && uint64(n) <= (length+3)&^3
 }
 
+// Opaques reports whether f is true for each opaque that came in a chunk of its own. at is its offset in the message.
+func (c *Call) Opaques(f func(at int) bool) bool {
+	for _, o := range c.opaques {
+		if !f(o.at) {
+			return false
+		}
+	}
+	return true
+}
+
 // Finish adds the pads to a message that is otherwise complete, and checks the lengths of the opaques that came in
 // chunks.
 func (c *Call) Finish(msg []byte) error {
