@@ -212,6 +212,9 @@ type benchChild struct {
 	hello   benchHello
 }
 
+// stopTime is how long a server that is to end may take.
+const stopTime = 5 * time.Second
+
 func startBenchChild(ctx context.Context, o *options) (*benchChild, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -223,6 +226,7 @@ func startBenchChild(ctx context.Context, o *options) (*benchChild, error) {
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
+	c.cmd.Cancel, c.cmd.WaitDelay = c.in.Close, stopTime // it ends by itself, and removes its files
 	stdout, err := c.cmd.StdoutPipe()
 	if err != nil {
 		return nil, errors.Join(err, c.in.Close())
@@ -232,7 +236,11 @@ func startBenchChild(ctx context.Context, o *options) (*benchChild, error) {
 	}
 	c.answers = json.NewDecoder(stdout)
 	if err := c.answers.Decode(&c.hello); err != nil {
-		return nil, errors.Join(fmt.Errorf("the server does not start: %w", err), c.stop())
+		stopped := c.stop()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, errors.Join(fmt.Errorf("the server does not start: %w", err), stopped)
 	}
 	return c, nil
 }
@@ -247,4 +255,7 @@ func (c *benchChild) used() (d time.Duration, err error) {
 }
 
 // stop ends the input of the server, and waits until it has ended.
-func (c *benchChild) stop() error { return errors.Join(c.in.Close(), c.cmd.Wait()) }
+func (c *benchChild) stop() error {
+	_ = c.in.Close() // the end of the context has closed it already
+	return c.cmd.Wait()
+}

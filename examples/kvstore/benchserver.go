@@ -37,18 +37,39 @@ func benchKey(i int) []byte { return fmt.Appendf(nil, "key-%08d", i) }
 func benchValue(i int) []byte { return fmt.Appendf(nil, "%064d", i) }
 
 // benchServe is the program of the server: for each line of the input it prints the processor time that
-// it has used.
+// it has used. It ends at the end of the input.
 func benchServe(ctx context.Context, o *options, in io.Reader, out io.Writer) (err error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	asked := make(chan struct{})
+	go func() {
+		defer end()
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			asked <- struct{}{}
+		}
+	}()
 	s := new(benchServer)
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.open(ctx, o); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
 		return err
 	}
-	answers := json.NewEncoder(out)
+	return s.answer(ctx, asked, json.NewEncoder(out))
+}
+
+// answer prints the addresses of the servers, and the processor time at each request.
+func (s *benchServer) answer(ctx context.Context, asked <-chan struct{}, answers *json.Encoder) error {
 	if err := answers.Encode(benchHello{s.primary.Addr().String(), s.l.Addr().String()}); err != nil {
 		return err
 	}
-	for lines := bufio.NewScanner(in); lines.Scan(); {
+	for {
+		select {
+		case <-asked:
+		case <-ctx.Done():
+			return nil
+		}
 		used, err := processorTime()
 		if err != nil {
 			return err
@@ -57,7 +78,6 @@ func benchServe(ctx context.Context, o *options, in io.Reader, out io.Writer) (e
 			return err
 		}
 	}
-	return nil
 }
 
 func (s *benchServer) open(ctx context.Context, o *options) (err error) {

@@ -183,6 +183,30 @@ func TestBench(t *testing.T) {
 	}
 }
 
+// TestBenchThatIsStopped: the process of the server ends by itself, and leaves no files.
+func TestBenchThatIsStopped(t *testing.T) {
+	t.Setenv("GORACE", "atexit_sleep_ms=0")
+	dir := t.TempDir()
+	for _, name := range []string{"TMPDIR", "TMP"} {
+		t.Setenv(name, dir)
+	}
+	files := func() []os.DirEntry {
+		list, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		return list
+	}
+	ctx, stop := context.WithCancel(testContext(t))
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, []string{"bench", "-keys", "100", "-pairs", "1000000", "-span", "2ms", "-depth", "32"}, nil, io.Discard, io.Discard)
+	}()
+	require.Eventually(t, func() bool { return len(files()) > 0 }, time.Minute, time.Millisecond)
+	stop()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.Empty(t, files())
+}
+
 // manyKeys are as many as a machine stores in a part of the time that a test has, with other tests beside it. The race detector makes
 // each Put ten times as long.
 var manyKeys = map[bool]int{false: 1 << 14, true: 1 << 11}[raceorder.Enabled]
