@@ -45,7 +45,8 @@ const (
 	EventRecvLimit
 	// EventNoReceive means that a message of the peer has waited for a receive for one second.
 	// It continues to wait until QPConfig.RNRWait is over. The event is raised once for each
-	// such wait. Err matches ErrNoReceive; the QP has not ended.
+	// such wait. Err matches ErrNoReceive; the QP has not ended. A QP with an SRQ also takes no receive
+	// while it holds QPConfig.RecvDepth receives, until their completions are polled; Err says so.
 	EventNoReceive
 	// EventNoProgress means that posted work of a QP has made no progress for
 	// QPConfig.StallWait: the peer reads nothing from the connection, or does not answer an RDMA

@@ -9,6 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/endwait"
 	"github.com/goiwarp/iwarp/internal/enhanced"
 	"github.com/goiwarp/iwarp/internal/qpconn"
+	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
@@ -64,8 +65,8 @@ func (r *RNIC) HalfOpen() int { return r.setups.Pending() }
 // Tasks is how many goroutines the RNIC has.
 func (r *RNIC) Tasks() int { return r.tasks.Count() }
 
-func (pd *PD) Use() error { return pd.use() }
-func (pd *PD) Release()   { pd.release() }
+func (pd *PD) Use() error { return pd.use(quota.QueuePairs) }
+func (pd *PD) Release()   { pd.users.Remove(quota.QueuePairs) }
 
 func (op Op) TakesReceive() bool { return op.takesReceive() }
 

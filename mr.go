@@ -10,6 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/attempt"
 	"github.com/goiwarp/iwarp/internal/endwait"
 	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -107,7 +108,7 @@ func (mr *MR) CloseContext(ctx context.Context) error {
 	}
 	mr.closed.Do(func() {
 		mr.pd.durable.Remove(mr.region())
-		mr.pd.giveSTag()
+		mr.pd.giveSTag(quota.Regions)
 	})
 	return nil
 }

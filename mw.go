@@ -8,6 +8,7 @@ import (
 
 	"github.com/goiwarp/iwarp/internal/endwait"
 	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -31,12 +32,12 @@ type MW struct {
 // AllocMW allocates a memory window, which grants nothing until it is bound. It counts against
 // Limits.MaxMR.
 func (pd *PD) AllocMW() (*MW, error) {
-	if err := pd.takeSTag(); err != nil {
+	if err := pd.takeSTag(quota.Windows); err != nil {
 		return nil, err
 	}
 	w, err := pd.rnic.table.AllocateWindow(pd.id)
 	if err != nil {
-		pd.giveSTag()
+		pd.giveSTag(quota.Windows)
 		return nil, fmt.Errorf("iwarp: allocate a window: %w", errtext.Clause(err))
 	}
 	mw := &MW{pd: pd, window: w}
@@ -83,7 +84,7 @@ func (mw *MW) CloseContext(ctx context.Context) error {
 	if err := endwait.Revoked(ctx, mw.window.Close); err != nil {
 		return revokeError("close", mw.STag(), err)
 	}
-	mw.closed.Do(mw.pd.giveSTag)
+	mw.closed.Do(func() { mw.pd.giveSTag(quota.Windows) })
 	return nil
 }
 

@@ -129,13 +129,13 @@ func (pd *PD) register(buf Buffer, access stag.Access, opts *MROptions, reg func
 			return nil, err
 		}
 	}
-	if err := pd.takeSTag(); err != nil {
+	if err := pd.takeSTag(quota.Regions); err != nil {
 		return nil, err
 	}
 	mr, registered := &MR{pd: pd}, false
 	defer func() {
 		if !registered { // or the Buffer has panicked
-			pd.giveSTag()
+			pd.giveSTag(quota.Regions)
 		}
 	}()
 	if opts != nil {
@@ -154,21 +154,21 @@ func (pd *PD) register(buf Buffer, access stag.Access, opts *MROptions, reg func
 }
 
 // takeSTag reserves an STag of the RNIC for an MR or MW of the PD.
-func (pd *PD) takeSTag() error {
-	if err := pd.use(); err != nil {
+func (pd *PD) takeSTag(k quota.Kind) error {
+	if err := pd.use(k); err != nil {
 		return err
 	}
 	r := pd.rnic
 	if err := r.take(&r.used.mr, r.limits.MaxMR, "memory regions and windows"); err != nil {
-		pd.release()
+		pd.users.Remove(k)
 		return err
 	}
 	return nil
 }
 
-func (pd *PD) giveSTag() {
+func (pd *PD) giveSTag(k quota.Kind) {
 	pd.rnic.used.mr.Give()
-	pd.release()
+	pd.users.Remove(k)
 }
 
 // Close releases the PD. It fails while the PD has regions, windows, SRQs or QPs. A QP counts until the channel of
@@ -176,19 +176,17 @@ func (pd *PD) giveSTag() {
 func (pd *PD) Close() error {
 	closed, users := pd.users.Close()
 	switch {
-	case users > 0:
-		return fmt.Errorf("iwarp: close PD: still in use by %d regions, windows, shared receive queues and queue pairs", users)
+	case users != "":
+		return fmt.Errorf("iwarp: close PD: still in use by %s", users)
 	case closed:
 		pd.rnic.used.pd.Give()
 	}
 	return nil
 }
 
-func (pd *PD) use() error {
-	if !pd.users.Add() {
+func (pd *PD) use(k quota.Kind) error {
+	if !pd.users.Add(k) {
 		return fmt.Errorf("iwarp: PD closed: %w", net.ErrClosed)
 	}
 	return nil
 }
-
-func (pd *PD) release() { pd.users.Remove() }

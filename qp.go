@@ -114,6 +114,7 @@ type QPConfig struct {
 	// error of Setup ends the set-up.
 	Setup func(ctx context.Context, qp *QP) error
 	// RNRWait is how long a message waits for a receive to be posted: 30 s by default.
+	// On a QP with an SRQ it also waits while the QP holds RecvDepth receives, whose completions were not polled.
 	// After the first second EventNoReceive reports the wait. When it is over, the stream
 	// ends with DDP's "no buffer" (1/2/02, RFC 5041 section 7.2), and both sides get an
 	// error that matches ErrNoReceive. A negative value ends the stream without a wait.
@@ -256,7 +257,7 @@ func (qp *QP) attach() error {
 // holds are what a QP takes from its RNIC, from its PD, and from the objects that it shares with other QPs.
 var holds = quota.Holds[*QP]{
 	{Take: func(qp *QP) error { return qp.rnic.take(&qp.rnic.used.qp, qp.rnic.limits.MaxQP, "QPs") }, Give: func(qp *QP) { qp.rnic.used.qp.Give() }},
-	{Take: func(qp *QP) error { return qp.cfg.PD.use() }, Give: func(qp *QP) { qp.cfg.PD.release() }},
+	{Take: func(qp *QP) error { return qp.cfg.PD.use(quota.QueuePairs) }, Give: func(qp *QP) { qp.cfg.PD.users.Remove(quota.QueuePairs) }},
 	{Take: func(qp *QP) error { return qp.sendCQ.attach(qp, qp.reserved.send) }, Give: func(qp *QP) { qp.sendCQ.detach(qp.reserved.send) }},
 	{Take: func(qp *QP) error { return qp.recvCQ.attach(qp, qp.reserved.recv) }, Give: func(qp *QP) { qp.recvCQ.detach(qp.reserved.recv) }},
 	{Take: joinSolicitor, Give: func(qp *QP) { qp.window.Close() }},

@@ -50,7 +50,11 @@ func (o owner) Notice(n qpconn.Notice) {
 		qp.tellFenced()
 	case qpconn.NoticeNoReceive:
 		qp.rnic.log.Warn("a message waits for a receive", logkey.Peer, fmt.Sprint(qp.RemoteAddr()), logkey.For, qpconn.NoticeAfter, logkey.Limit, qp.cfg.RNRWait)
-		qp.rnic.raise(Event{Kind: EventNoReceive, QP: qp, Err: errNoReceiveYet})
+		err := errNoReceiveYet
+		if qp.cfg.SRQ != nil && qp.isCapped() {
+			err = errSharedHeld
+		}
+		qp.rnic.raise(Event{Kind: EventNoReceive, QP: qp, Err: err})
 	case qpconn.NoticeNoProgress:
 		qp.rnic.raise(Event{Kind: EventNoProgress, QP: qp})
 	}
@@ -59,7 +63,10 @@ func (o owner) Notice(n qpconn.Notice) {
 // ReceiveOverdue makes the message that waits an error, unless it finds a receive.
 func (o owner) ReceiveOverdue() { o.qp.rq.giveUp() }
 
-var errNoReceiveYet = fmt.Errorf("%w for a message that has waited for %v", ErrNoReceive, qpconn.NoticeAfter)
+var (
+	errNoReceiveYet = fmt.Errorf("%w for a message that has waited for %v", ErrNoReceive, qpconn.NoticeAfter)
+	errSharedHeld   = fmt.Errorf("%w: the QP holds QPConfig.RecvDepth receives of its SRQ, whose completions are to be polled", errNoReceiveYet)
+)
 
 // tellFenced logs a warning, once, if posted work has waited for fencedNotice for the
 // initiator's first message, before which a responder may not send (RFC 5044 section 7.1.2).

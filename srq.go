@@ -56,11 +56,11 @@ func (pd *PD) CreateSRQ(depth int) (*SRQ, error) {
 	if err := quota.Depth(ErrLimit, "SRQ", depth, r.limits.MaxQueueDepth); err != nil {
 		return nil, err
 	}
-	if err := pd.use(); err != nil {
+	if err := pd.use(quota.SharedReceiveQueues); err != nil {
 		return nil, err
 	}
 	if err := r.take(&r.used.srq, r.limits.MaxSRQ, "SRQs"); err != nil {
-		pd.release()
+		pd.users.Remove(quota.SharedReceiveQueues)
 		return nil, err
 	}
 	return &SRQ{rnic: r, pd: pd, depth: depth, starved: lru.New[*QP, struct{}](math.MaxInt)}, nil
@@ -190,7 +190,7 @@ func (s *SRQ) Close() error {
 	first, err := s.close()
 	if first {
 		s.rnic.used.srq.Give()
-		s.pd.release()
+		s.pd.users.Remove(quota.SharedReceiveQueues)
 	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -352,12 +354,13 @@ func TestVERBS_87_SRQIsClosedAfterItsQPs(t *testing.T) {
 		_, a := s.opens(iwarp.QPConfig{})
 		_, b := s.opens(iwarp.QPConfig{})
 		require.ErrorContains(t, s.srq.Close(), "2 queue pairs")
+		require.EqualError(t, s.pd.Close(), "iwarp: close PD: still in use by 1 regions, 1 shared receive queues, 2 queue pairs")
 		require.NoError(t, a.qp.Abort())
 		require.ErrorContains(t, s.srq.Close(), "1 queue pairs")
 		s.posts(3)
 		require.NoError(t, b.qp.Abort())
 		require.NoError(t, s.mr.Close())
-		require.ErrorContains(t, s.pd.Close(), "shared receive queues")
+		require.EqualError(t, s.pd.Close(), "iwarp: close PD: still in use by 1 shared receive queues")
 		_, err := s.pd.CreateSRQ(1)
 		require.ErrorIs(t, err, iwarp.ErrLimit)
 		require.NoError(t, s.srq.Close())
@@ -393,6 +396,26 @@ func TestSRQDepthIsLimited(t *testing.T) {
 	other := newSide(t, nil)
 	_, err := other.rnic.NewQP(&iwarp.QPConfig{PD: other.pd, SRQ: s.srq})
 	require.ErrorContains(t, err, "another RNIC")
+}
+
+// TestEventOfAMessageThatWaitsForASharedReceive: the error says whether the SRQ is empty, or the QP holds as many as it may.
+func TestEventOfAMessageThatWaitsForASharedReceive(t *testing.T) {
+	for posted, held := range map[int]bool{2: false, 4: true} { // the QP may hold three
+		bubble(t, func(t *testing.T) {
+			s := newShop(t, 8, nil)
+			s.posts(slices.Repeat([]uint64{1}, posted)...)
+			p, k := s.opens(iwarp.QPConfig{RecvDepth: 3})
+			for msn := range uint32(4) {
+				p.Send(wiretest.Send(msn+1, 0, ""))
+			}
+			time.Sleep(iwarp.NoticeAfter)
+			e := <-s.rnic.Events()
+			require.Equal(t, []any{iwarp.EventNoReceive, k.qp}, []any{e.Kind, e.QP})
+			require.ErrorIs(t, e.Err, iwarp.ErrNoReceive)
+			require.Equal(t, held, strings.Contains(e.Err.Error(), "QPConfig.RecvDepth"), "%v", e.Err)
+			require.NoError(t, k.qp.Abort())
+		})
+	}
 }
 
 // TestMessagesWaitForASharedReceive: all that wait get one, one after the other.

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 func TestHoldsAreTakenTogether(t *testing.T) {
@@ -43,24 +41,6 @@ func TestHoldsAreTakenTogether(t *testing.T) {
 		}
 		require.Equal(t, want, steps)
 	}
-}
-
-func TestUsersPreventTheEnd(t *testing.T) {
-	var u Users[lockorder.Leaf]
-	require.True(t, u.Add())
-	require.True(t, u.Add())
-	u.Remove()
-	closed, n := u.Close()
-	require.False(t, closed)
-	require.Equal(t, 1, n)
-	u.Remove()
-	closed, n = u.Close()
-	require.True(t, closed)
-	require.Zero(t, n)
-	closed, n = u.Close()
-	require.False(t, closed, "once")
-	require.Zero(t, n)
-	require.False(t, u.Add())
 }
 
 func TestWithin(t *testing.T) {
