@@ -113,6 +113,56 @@ func TestPartOfAReplyIsNoGuess(t *testing.T) {
 	})
 }
 
+// TestSecondAttempt: there is one only where the first has not established the connection, and with a Seal as Again says.
+func TestSecondAttempt(t *testing.T) {
+	m := newManager(t)
+	own, _ := local(t)
+	i := newInitiator(m, own)
+	i.established = true
+	require.False(t, i.another(t.Context(), mpa.ErrNoReply), "the error is that of Establish")
+	i.established = false
+	require.True(t, i.another(t.Context(), mpa.ErrNoReply))
+	require.Equal(t, mpa.Revision1, own.MPA.Revision)
+
+	first, _ := sealedLocal(t, "first")
+	second, _ := sealedLocal(t, "second")
+	i = newInitiator(m, first)
+	require.False(t, i.another(t.Context(), mpa.ErrNoReply), "no Again")
+	var answer transport.Sealer
+	first.Again = func(_ context.Context, err error) (transport.Sealer, *mpa.Options) {
+		require.ErrorIs(t, err, mpa.ErrNoReply)
+		return answer, &mpa.Options{Revision: mpa.Revision1}
+	}
+	require.False(t, i.another(t.Context(), mpa.ErrNoReply))
+	answer = second.Seal
+	require.True(t, i.another(t.Context(), mpa.ErrNoReply))
+	require.Equal(t, second.Seal, first.Seal)
+	require.Equal(t, mpa.Revision1, first.MPA.Revision)
+}
+
+// TestStagesOfAClientThatFails: the stage that it was in is left with the error.
+func TestStagesOfAClientThatFails(t *testing.T) {
+	m := newManager(t)
+	own, _ := local(t)
+	var left []error
+	own.Stages.Leave = func(_ Stage, err error) { left = append(left, err) }
+	c, peer := net.Pipe()
+	require.NoError(t, peer.Close())
+	require.Error(t, m.Client(someTime(t), c, own))
+	require.NotEmpty(t, left)
+	require.Error(t, left[len(left)-1])
+}
+
+// TestDialThatHasNotBegunIsNotCounted: the program did not let it.
+func TestDialThatHasNotBegunIsNotCounted(t *testing.T) {
+	m := newManager(t)
+	own, _ := local(t)
+	own.Stages.Enter = func(context.Context, Stage) error { return errLimit }
+	require.ErrorIs(t, m.Dial(someTime(t), "pipe", "nothing", own), errLimit)
+	_, failed := m.Outcomes()
+	require.Zero(t, failed)
+}
+
 func TestClientCannotFallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := transport.Pipe(transport.PipeOptions{})

@@ -1,11 +1,23 @@
 package setup
 
 import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctpkernel"
 )
 
 // TestNothingIsPendingAfterClose, not even what the application has taken and never answered: else a gauge would not return to 0.
@@ -53,4 +65,213 @@ func TestManagerEndsItsAssociationsTogether(t *testing.T) {
 		m.Close()
 		require.Equal(t, endTime, time.Since(began))
 	})
+}
+
+// A wrapped is a connection of a program's own type, over one of TCP that is closed, so that it takes no options.
+type wrapped struct {
+	net.Conn
+	below  net.Conn
+	closed atomic.Int32
+}
+
+func (c *wrapped) NetConn() net.Conn { return c.below }
+
+func (c *wrapped) Close() error {
+	c.closed.Add(1)
+	return c.Conn.Close()
+}
+
+// TestPeerTimeoutThatCannotBeSet is a failed set-up: its connection is closed, and it is counted.
+func TestPeerTimeoutThatCannotBeSet(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	below, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	require.NoError(t, below.Close())
+	for name, try := range map[string]func(m *Manager, c net.Conn) error{
+		"Client": func(m *Manager, c net.Conn) error {
+			own, _ := local(t)
+			return m.Client(someTime(t), c, own)
+		},
+		"Server": func(m *Manager, c net.Conn) error {
+			_, err := m.Server(someTime(t), c, ListenConfig{SetupTimeout: time.Minute, ProgressTimeout: time.Minute})
+			return err
+		},
+	} {
+		m := newManager(t)
+		m.cfg.PeerTimeout = time.Minute
+		a, b := net.Pipe()
+		c := &wrapped{Conn: a, below: below}
+		require.ErrorIs(t, try(m, c), net.ErrClosed, name)
+		require.EqualValues(t, 1, c.closed.Load(), name)
+		_, err := b.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF, "%s: nothing was sent", name)
+		refused, failed := m.Outcomes()
+		all := map[string]uint64{"Client": failed[counters.CauseConnection], "Server": refused[counters.CauseConnection]}
+		require.EqualValues(t, 1, all[name], name)
+		require.Zero(t, m.Pending(), name)
+	}
+}
+
+// TestNoPeerTimeout: with a negative one, and with none, no option is set.
+func TestNoPeerTimeout(t *testing.T) {
+	m := newManager(t)
+	for _, d := range []time.Duration{0, -1} {
+		m.cfg.PeerTimeout = d
+		require.NoError(t, m.bindPeerTimeout(new(net.TCPConn)), "which would be an error")
+	}
+	m.cfg.PeerTimeout = time.Minute
+	require.ErrorIs(t, m.bindPeerTimeout(new(net.TCPConn)), syscall.EINVAL)
+}
+
+// A failingSource has asked already, as one of sessions has, and can take nothing.
+type failingSource struct {
+	source
+	closed int
+}
+
+var errTakesNothing = errors.New("takes nothing")
+
+func (*failingSource) complete() bool           { return true }
+func (*failingSource) accept() (opening, error) { return nil, errTakesNothing }
+
+func (s *failingSource) Close() error {
+	s.closed++
+	return nil
+}
+
+// TestPlacesOfASourceThatFails are given back.
+func TestPlacesOfASourceThatFails(t *testing.T) {
+	l := &Listener{source: new(failingSource), ctx: someTime(t)}
+	l.opening.init(2)
+	for range 5 {
+		_, err := l.next()
+		require.ErrorIs(t, err, errTakesNothing)
+	}
+	require.Zero(t, l.opening.n)
+}
+
+// TestNothingBeginsAfterRefuse: what has come is closed, and gives its place back.
+func TestNothingBeginsAfterRefuse(t *testing.T) {
+	m := newManager(t)
+	m.Refuse(errClosed)
+	src := new(failingSource)
+	_, err := m.listen(src, ListenConfig{})
+	require.ErrorIs(t, err, errClosed)
+	require.Equal(t, 1, src.closed)
+
+	a, _ := net.Pipe()
+	c, released := &wrapped{Conn: a}, 0
+	_, err = m.request(&mpaOffer{Conn: c}, time.Minute, func() { released++ })
+	require.ErrorIs(t, err, errClosed)
+	require.Equal(t, []int{1, 1}, []int{int(c.closed.Load()), released})
+}
+
+// TestRequestThatWasGivenUpIsNotHandedOn: its place belongs to another one.
+func TestRequestThatWasGivenUpIsNotHandedOn(t *testing.T) {
+	m := newManager(t)
+	l := listens(t, m, ListenConfig{MaxHalfOpen: 2})
+	asks := func() (c *wrapped, q *Request) {
+		a, _ := net.Pipe()
+		c = &wrapped{Conn: a}
+		q, err := m.request(&mpaOffer{Conn: c}, time.Minute, func() {})
+		require.NoError(t, err)
+		return c, q
+	}
+	ctx, giveUp := context.WithCancelCause(l.ctx)
+	giveUp(errEvicted)
+	c, q := asks()
+	l.queue(ctx, q, nil)
+	require.Empty(t, l.arrived)
+	require.EqualValues(t, 1, c.closed.Load())
+	refused, _ := m.Outcomes()
+	require.EqualValues(t, 1, refused[counters.CauseEvicted])
+
+	for range 2 {
+		_, q := asks()
+		l.queue(l.ctx, q, nil)
+	}
+	require.Len(t, l.arrived, 2)
+	l.cancel(errListenerClosed)
+	c, q = asks()
+	l.queue(t.Context(), q, nil)
+	require.EqualValues(t, 1, c.closed.Load(), "there is no place, and the listener is closed")
+	l.queue(t.Context(), nil, errSetupTimeout)
+	refused, _ = m.Outcomes()
+	require.Zero(t, refused[counters.CauseTimeout], "what ends with the listener is not refused")
+}
+
+// TestEachSetUpIsPendingOnce, from its Request to the end of Establish, and its terms say which side has asked.
+func TestEachSetUpIsPendingOnce(t *testing.T) {
+	for network := range networks {
+		m := newManager(t)
+		own, asked := local(t)
+		its, answered := local(t)
+		establish := its.Establish
+		its.Establish = func(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
+			require.Equal(t, 1, m.Pending(), network)
+			return establish(ctx, llp, terms)
+		}
+		require.NoError(t, betweenManagers(t, m, network, own, func(q *Request) {
+			require.Equal(t, 1, m.Pending(), network)
+			require.NoError(t, q.Accept(someTime(t), its), network)
+		}))
+		require.Zero(t, m.Pending(), network)
+		require.Equal(t, []bool{true, false}, []bool{asked.terms.Initiator, answered.terms.Initiator}, network)
+	}
+}
+
+// betweenManagers has another Manager dial m, and returns its error.
+func betweenManagers(t *testing.T, m *Manager, network string, own *Local, answer func(q *Request)) error {
+	t.Helper()
+	l, err := m.Listen(someTime(t), network, networks[network], ListenConfig{SetupTimeout: time.Minute, ProgressTimeout: time.Minute, MaxHalfOpen: 4})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	other := newManager(t)
+	dialed := make(chan error, 1)
+	go func() { dialed <- other.Dial(someTime(t), network, l.Addr().String(), own) }()
+	q, err := l.Accept(someTime(t))
+	require.NoError(t, err)
+	answer(q)
+	return <-dialed
+}
+
+// TestNotOverSCTP: TLS, and Trace, are of byte streams.
+func TestNotOverSCTP(t *testing.T) {
+	m := newManager(t)
+	_, err := m.Listen(someTime(t), SCTPUDP, "127.0.0.1:0", ListenConfig{TLS: new(tls.Config), MaxHalfOpen: 4})
+	require.ErrorIs(t, err, errUnsupported)
+	for _, own := range []*Local{{TLS: new(tls.Config)}, {Trace: io.Discard}} {
+		require.ErrorIs(t, m.Dial(someTime(t), SCTPUDP, "127.0.0.1:1", own), errUnsupported)
+	}
+	own, _ := local(t)
+	its, _ := local(t)
+	its.Trace = io.Discard
+	err = betweenManagers(t, m, SCTPUDP, own, func(q *Request) { require.ErrorIs(t, q.Accept(someTime(t), its), errUnsupported) })
+	require.ErrorAs(t, err, new(*RejectError))
+}
+
+// TestClosedListenerOfSessionsTakesNoMore: its port is free for another one.
+func TestClosedListenerOfSessionsTakesNoMore(t *testing.T) {
+	m := newManager(t)
+	cfg := ListenConfig{MaxHalfOpen: 4}
+	l, err := m.Listen(someTime(t), SCTPUDP, "127.0.0.1:0", cfg)
+	require.NoError(t, err)
+	_, err = m.Listen(someTime(t), SCTPUDP, l.Addr().String(), cfg)
+	require.Error(t, err, "it is taken")
+	require.NoError(t, l.Close())
+	again, err := m.Listen(someTime(t), SCTPUDP, l.Addr().String(), cfg)
+	require.NoError(t, err)
+	require.NoError(t, again.Close())
+}
+
+// TestKernelWithoutSCTP: the error says what to do.
+func TestKernelWithoutSCTP(t *testing.T) {
+	m := newManager(t)
+	err := m.kernelError(sctpkernel.ErrNoSCTP)
+	require.ErrorIs(t, err, errUnsupported)
+	require.ErrorIs(t, err, sctpkernel.ErrNoSCTP)
+	require.ErrorContains(t, err, `network "sctp+udp" is SCTP in user space`)
+	require.Equal(t, io.EOF, m.kernelError(io.EOF))
 }

@@ -43,6 +43,7 @@ func TestEachFailureHasACause(t *testing.T) {
 		{tlsError(tls.RecordHeaderError{}), counters.CauseTLS},
 		{tlsError(errors.New("certificate")), counters.CauseTLS},
 		{mpa.ErrTLS, counters.CauseTLS},
+		{tls.RecordHeaderError{}, counters.CauseTLS},
 		{&net.OpError{Op: "remote error", Err: tls.AlertError(42)}, counters.CauseTLS},
 		{&transport.Fault{Code: transport.MPAStartup, Err: errors.New("no Request")}, counters.CauseMalformed},
 		{&transport.Fault{Code: transport.MPAConnectionLost, Err: io.EOF}, counters.CauseConnection},
@@ -63,6 +64,31 @@ func TestEachFailureHasACause(t *testing.T) {
 	}
 }
 
+// TestOutcomesOfAServer: a connection that is refused is counted, and one that is not is none.
+func TestOutcomesOfAServer(t *testing.T) {
+	for name, octets := range map[string][]byte{"a Request": request(plain), "another protocol": []byte("GET / HTTP/1.1\r\nHost: example\r\n\r\n")} {
+		m := newManager(t)
+		c, peer := net.Pipe()
+		go func() { _, _ = peer.Write(octets) }()
+		q, err := m.Server(someTime(t), c, ListenConfig{SetupTimeout: time.Minute, ProgressTimeout: time.Minute})
+		refused, failed := m.Outcomes()
+		require.Zero(t, failed, name)
+		if name == "a Request" {
+			require.NoError(t, err)
+			require.Zero(t, refused)
+			q.Close()
+		} else {
+			require.Error(t, err)
+			require.Equal(t, counters.Setups{counters.CauseMalformed: 1}, refused)
+		}
+		require.NoError(t, peer.Close())
+	}
+	m := newManager(t)
+	m.fail(nil)
+	_, failed := m.Outcomes()
+	require.Zero(t, failed)
+}
+
 // TestResetIsTheEndOfThePeer: on Windows it has a number of its own.
 func TestResetIsTheEndOfThePeer(t *testing.T) {
 	m := &Manager{}
@@ -72,6 +98,45 @@ func TestResetIsTheEndOfThePeer(t *testing.T) {
 		lost := &transport.Fault{Code: transport.MPAConnectionLost, Err: err}
 		require.EqualError(t, m.failure(lost, lack{missing: "an MPA Reply"}), "the peer closed the connection before it sent an MPA Reply")
 	}
+}
+
+// TestErrorOfAFailedSetUp tells why it has failed, in the words of the peer's end only where the peer has ended it.
+func TestErrorOfAFailedSetUp(t *testing.T) {
+	lost := func(err error) error { return &transport.Fault{Code: transport.MPAConnectionLost, Err: err} }
+	const hangsUp = "the peer closed the connection before it sent an MPA Reply"
+	m := newManager(t)
+	for _, c := range []struct {
+		err  error
+		want string // empty: err itself
+	}{
+		{lost(mpa.ErrNoReply), hangsUp},
+		{lost(io.EOF), hangsUp},
+		{lost(io.ErrUnexpectedEOF), hangsUp},
+		{lost(syscall.EPIPE), hangsUp},
+		{lost(net.ErrClosed), "the connection was closed on this side"},
+		{lost(io.ErrClosedPipe), "the connection was closed on this side"},
+		{lost(syscall.EIO), ""},
+		{lost(fmt.Errorf("%w: %w", context.Canceled, io.EOF)), ""},
+		{lost(fmt.Errorf("%w: %w", context.DeadlineExceeded, io.EOF)), ""},
+		{&transport.Fault{Code: transport.MPAStartup, Err: io.EOF}, ""},
+		{io.EOF, ""},
+		{mpa.ErrTLS, ""},
+	} {
+		err := m.failure(c.err, lack{missing: "an MPA Reply"})
+		require.ErrorIs(t, err, c.err)
+		if c.want == "" {
+			require.Equal(t, c.err, err)
+			continue
+		}
+		require.EqualError(t, err, c.want)
+	}
+	require.EqualError(t, m.failure(mpa.ErrTLS, lack{tls: "QPConfig.TLS"}), "the peer uses TLS: set QPConfig.TLS")
+	m.Refuse(errClosed)
+	require.Equal(t, errClosed, m.failure(lost(net.ErrClosed), lack{}), "the RNIC has closed the connection")
+	require.EqualError(t, m.failure(lost(io.EOF), lack{missing: "an MPA Reply"}), hangsUp, "the peer was earlier")
+	require.ErrorContains(t, tlsError(io.ErrUnexpectedEOF), "the peer closed the connection; it may not use TLS")
+	require.EqualError(t, listenError(&net.OpError{Op: "listen", Err: syscall.EADDRINUSE}), "listen: "+syscall.EADDRINUSE.Error())
+	require.EqualError(t, listenError(io.EOF), "listen: EOF")
 }
 
 // TestErrorOfAPeerThatHangsUpIsASentence, whatever is known of the peer.

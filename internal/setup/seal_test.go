@@ -228,6 +228,12 @@ func TestSealerEndsWithItsRequest(t *testing.T) {
 			require.Error(t, q.Accept(someTime(t), own))
 			return 1
 		},
+		"it fails": func(t *testing.T, l *Listener, _ *Local) int {
+			q, err := l.Accept(someTime(t))
+			require.NoError(t, err)
+			q.Fail(broken)
+			return 1
+		},
 		"Prepare fails": func(t *testing.T, l *Listener, own *Local) int {
 			q, err := l.Accept(someTime(t))
 			require.NoError(t, err)
