@@ -327,9 +327,6 @@ func (r *Replica) Rekey(ctx context.Context, tenant string, grace time.Duration)
 	return region.Rekey(ctx, nil, grace)
 }
 
-// AuditLog returns the audit log of the rma server.
-func (r *Replica) AuditLog() []rma.AuditEvent { return r.server.AuditLog() }
-
 // AppendValue appends a value to dst, for a server that answers requests itself. It is for comparisons:
 // at a primary that is making changes it may return a value that the backup does not have.
 func (r *Replica) AppendValue(dst []byte, tenant uint64, key []byte) (value []byte, ok bool) {

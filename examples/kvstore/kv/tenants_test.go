@@ -44,7 +44,7 @@ func TestTenantsAreApart(t *testing.T) {
 		_, err := beta.sources[0].dial()
 		require.ErrorIs(t, err, rma.ErrRemoteAuth)
 		refused := 0
-		for _, e := range w.primary.AuditLog() {
+		for _, e := range w.primary.server.AuditLog() {
 			if !e.Granted && e.Region == alpha.region {
 				refused++
 			}

@@ -134,21 +134,6 @@ func (t *Target) AddSubsystem(cfg SubsystemConfig, out []Action) ([]Action, erro
 	return t.discoveryChanged(out), nil
 }
 
-// RemoveSubsystem ends the controllers of a subsystem, and removes it with its namespaces.
-func (t *Target) RemoveSubsystem(nqn string, out []Action) ([]Action, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s, err := t.nvm(nqn)
-	if err != nil {
-		return out, err
-	}
-	for len(s.controllers) > 0 {
-		out = t.end(s.controllers[0], out)
-	}
-	t.subsystems = slices.DeleteFunc(t.subsystems, func(o *subsystem) bool { return o == s })
-	return t.discoveryChanged(out), nil
-}
-
 // SetHosts changes which hosts may connect to a subsystem: nil means any. Controllers of other hosts end.
 func (t *Target) SetHosts(nqn string, hosts []string, out []Action) ([]Action, error) {
 	t.mu.Lock()

@@ -320,3 +320,18 @@ func (w *world) tick(d time.Duration) time.Duration {
 
 // isClosed tells whether the target has closed the queue.
 func (l *line) isClosed() bool { return slices.Contains(l.w.closed, l) }
+
+// RemoveSubsystem ends the controllers of a subsystem, and removes it with its namespaces.
+func (t *Target) RemoveSubsystem(nqn string, out []Action) ([]Action, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, err := t.nvm(nqn)
+	if err != nil {
+		return out, err
+	}
+	for len(s.controllers) > 0 {
+		out = t.end(s.controllers[0], out)
+	}
+	t.subsystems = slices.DeleteFunc(t.subsystems, func(o *subsystem) bool { return o == s })
+	return t.discoveryChanged(out), nil
+}
