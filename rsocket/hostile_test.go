@@ -164,14 +164,14 @@ func TestRSK_1_AResponderThatIsNone(t *testing.T) {
 	})
 }
 
-// TestRSK_13_KeepAlive: a Write without octets, to STag 0, is ignored.
+// TestRSK_13_KeepAlive: a Write without octets, to STag 0, is ignored, and so is a KEEPALIVE in a Send.
 func TestRSK_13_KeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := meet(t, &small, itsPrivate)
 		for range 3 {
 			s.Send(wiretest.Write(0, 0, ""))
 		}
-		s.Send(s.write(0, "hi"), s.message(wire.OpData, 2), wiretest.Write(0, 0, ""), s.message(wire.OpCtrl, wire.CtrlShutdown))
+		s.Send(s.write(0, "hi"), s.message(wire.OpData, 2), wiretest.Write(0, 0, ""), s.message(wire.OpCtrl, wire.CtrlKeepAlive), s.message(wire.OpCtrl, wire.CtrlShutdown))
 		got, err := io.ReadAll(s.conn)
 		require.NoError(t, err)
 		require.Equal(t, "hi", string(got))

@@ -29,7 +29,7 @@ func (o *oneSlot) Entry(int) wire.Entry { return wire.Entry{} }
 func TestRSK_14_UnknownMessages(t *testing.T) {
 	for _, m := range []wire.Message{
 		wire.NewMessage(1, 5), wire.NewMessage(2, 5), wire.NewMessage(3, 5), wire.NewMessage(5, 5),
-		wire.NewMessage(wire.OpCtrl, wire.CtrlKeepAlive), wire.NewMessage(wire.OpCtrl, 3), wire.NewMessage(wire.OpCtrl, wire.MaxData),
+		wire.NewMessage(wire.OpCtrl, 3), wire.NewMessage(wire.OpCtrl, wire.MaxData),
 	} {
 		require.ErrorContains(t, begun(t).Message(m, nil), "an unknown message", "%v", m)
 	}

@@ -106,6 +106,7 @@ func (s *Stream) ctrl(m wire.Message) error {
 		s.life.disconnected()
 	case wire.CtrlShutdown:
 		s.life.shut()
+	case wire.CtrlKeepAlive: // ignored, as librdmacm does, although over iWARP its own keep-alives are RDMA Writes
 	default:
 		return fmt.Errorf("an unknown message: %v", m)
 	}
