@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
 )
 
@@ -225,7 +228,11 @@ func TestEachSetUpIsPendingOnce(t *testing.T) {
 // betweenManagers has another Manager dial m, and returns its error.
 func betweenManagers(t *testing.T, m *Manager, network string, own *Local, answer func(q *Request)) error {
 	t.Helper()
-	l, err := m.Listen(someTime(t), network, networks[network], ListenConfig{SetupTimeout: time.Minute, ProgressTimeout: time.Minute, MaxHalfOpen: 4})
+	addr := networks[network]
+	if network == "tcp" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := m.Listen(someTime(t), network, addr, ListenConfig{SetupTimeout: time.Minute, ProgressTimeout: time.Minute, MaxHalfOpen: 4})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()
 	other := newManager(t)
@@ -274,4 +281,107 @@ func TestKernelWithoutSCTP(t *testing.T) {
 	require.ErrorIs(t, err, sctpkernel.ErrNoSCTP)
 	require.ErrorContains(t, err, `network "sctp+udp" is SCTP in user space`)
 	require.Equal(t, io.EOF, m.kernelError(io.EOF))
+}
+
+// TestConnectionsAreDrivenAlike on both sides: by system calls on their sockets where there are such, unless PlainIO is set.
+func TestConnectionsAreDrivenAlike(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		m := newManager(t)
+		m.cfg.PlainIO = plain
+		own, asked := local(t)
+		its, answered := local(t)
+		require.NoError(t, betweenManagers(t, m, "tcp", own, func(q *Request) { require.NoError(t, q.Accept(someTime(t), its)) }))
+		require.Equal(t, plain || !transport.HasRawTCP, strings.HasPrefix(answered.llp.Path(), transport.PathNetConn), answered.llp.Path())
+		require.Equal(t, !transport.HasRawTCP, strings.HasPrefix(asked.llp.Path(), transport.PathNetConn), asked.llp.Path())
+	}
+}
+
+// TestErrorOfEstablishIsThatOfDial: the peer has answered, whatever the error is.
+func TestErrorOfEstablishIsThatOfDial(t *testing.T) {
+	m := newManager(t)
+	lost := &transport.Fault{Code: transport.MPAConnectionLost, Err: io.EOF}
+	own, asked := local(t)
+	establish := own.Establish
+	own.Establish = func(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
+		return errors.Join(establish(ctx, llp, terms), lost)
+	}
+	its, _ := local(t)
+	err := betweenManagers(t, m, "pipe", own, func(q *Request) { require.NoError(t, q.Accept(someTime(t), its)) })
+	require.ErrorIs(t, err, lost)
+	require.NotContains(t, err.Error(), "MPA Reply")
+	require.NotNil(t, asked.llp)
+}
+
+// TestErrorOfASetUpThatRefuseEnds is Config.Closed, unless it has succeeded, or its own error tells of the end already.
+func TestErrorOfASetUpThatRefuseEnds(t *testing.T) {
+	m := newManager(t)
+	ctx, end := context.WithCancelCause(t.Context())
+	end(errClosed)
+	closed := fmt.Errorf("prepare: %w", errClosed)
+	require.NoError(t, m.endedBy(ctx, nil))
+	require.Equal(t, errClosed, m.endedBy(ctx, io.EOF))
+	require.Equal(t, closed, m.endedBy(ctx, closed))
+	require.Equal(t, io.EOF, m.endedBy(t.Context(), io.EOF))
+
+	m.Refuse(errClosed)
+	connection := fmt.Errorf("connection: %w", net.ErrClosed)
+	for _, c := range []struct{ err, want error }{{nil, nil}, {io.EOF, errClosed}, {connection, connection}} {
+		require.Equal(t, c.want, m.Within(t.Context(), func(ctx context.Context) error {
+			<-ctx.Done()
+			return c.err
+		}))
+	}
+}
+
+// A stubClient opens sessions on one stream.
+type stubClient struct {
+	sessionClient
+	stream sctp.Stream
+}
+
+func (c stubClient) Open(context.Context, string) (sctp.Stream, error) { return c.stream, nil }
+
+func (stubClient) Close() {}
+
+// A releasedStream counts how often it was given back.
+type releasedStream struct {
+	sctp.Stream
+	n int
+}
+
+func (s *releasedStream) Release(bool) { s.n++ }
+
+// TestConnectionIsNotKeptAfterAFailure before the Request leaves: one of Prepare, and Refuse just before the exchange begins.
+func TestConnectionIsNotKeptAfterAFailure(t *testing.T) {
+	for name, fail := range map[string]func(m *Manager, own *Local){
+		"Prepare": func(_ *Manager, own *Local) { own.Prepare = func(context.Context) error { return errLimit } },
+		"Refuse": func(m *Manager, own *Local) {
+			own.Prepare = func(context.Context) error {
+				m.Refuse(errClosed)
+				return nil
+			}
+		},
+	} {
+		m, s := newManager(t), new(releasedStream)
+		m.clients = map[string]sessionClient{SCTPUDP: stubClient{stream: s}}
+		own, _ := local(t)
+		fail(m, own)
+		require.Error(t, m.Dial(someTime(t), SCTPUDP, "127.0.0.1:1", own), name)
+		require.Equal(t, 1, s.n, name)
+
+		m = newManager(t)
+		own, _ = local(t)
+		fail(m, own)
+		a, _ := net.Pipe()
+		c := &wrapped{Conn: a}
+		require.Error(t, m.Client(someTime(t), c, own), name)
+		require.Positive(t, c.closed.Load(), name)
+	}
+	m := newManager(t)
+	own, _ := local(t)
+	a, peer := net.Pipe()
+	require.NoError(t, peer.Close())
+	c := &wrapped{Conn: a}
+	require.Error(t, m.Client(someTime(t), c, own))
+	require.Positive(t, c.closed.Load(), "there was no Reply")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"log/slog"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,5 +96,33 @@ func TestClientThatTLSRefuses(t *testing.T) {
 		require.NotErrorIs(t, err, errUnsupported)
 		_, failed := m.Outcomes()
 		require.Equal(t, counters.Setups{counters.CauseTLS: 1}, failed)
+	})
+}
+
+// TestProgressIsWatchedDuringReads alone, and no more once the Request is there.
+func TestProgressIsWatchedDuringReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = time.Second
+		givenUp := 0
+		a, b := net.Pipe()
+		p := progresses(a, limit, func() { givenUp++ })
+		read := func() {
+			go func() {
+				time.Sleep(2 * limit)
+				_, _ = b.Write([]byte{1})
+			}()
+			_, err := p.Read(make([]byte, 1))
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		time.Sleep(2 * limit)
+		require.Zero(t, givenUp, "this side has not read")
+		read()
+		require.Equal(t, 1, givenUp)
+		time.Sleep(2 * limit)
+		require.Equal(t, 1, givenUp)
+		p.settled()
+		read()
+		require.Equal(t, 1, givenUp)
 	})
 }
