@@ -334,10 +334,7 @@ func TestErrorOfASetUpThatRefuseEnds(t *testing.T) {
 }
 
 // A stubClient opens sessions on one stream.
-type stubClient struct {
-	sessionClient
-	stream sctp.Stream
-}
+type stubClient struct{ stream sctp.Stream }
 
 func (c stubClient) Open(context.Context, string) (sctp.Stream, error) { return c.stream, nil }
 
@@ -351,10 +348,18 @@ type releasedStream struct {
 
 func (s *releasedStream) Release(bool) { s.n++ }
 
-// TestConnectionIsNotKeptAfterAFailure before the Request leaves: one of Prepare, and Refuse just before the exchange begins.
+// TestConnectionIsNotKeptAfterAFailure before the Request leaves: of Prepare, of a stage, and by Refuse just before the exchange begins.
 func TestConnectionIsNotKeptAfterAFailure(t *testing.T) {
 	for name, fail := range map[string]func(m *Manager, own *Local){
 		"Prepare": func(_ *Manager, own *Local) { own.Prepare = func(context.Context) error { return errLimit } },
+		"stage": func(_ *Manager, own *Local) {
+			own.Stages.Enter = func(_ context.Context, s Stage) error {
+				if s == StageReply {
+					return errLimit
+				}
+				return nil
+			}
+		},
 		"Refuse": func(m *Manager, own *Local) {
 			own.Prepare = func(context.Context) error {
 				m.Refuse(errClosed)
