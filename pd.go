@@ -74,8 +74,8 @@ type MROptions struct {
 	// WriteThrough makes each segment durable as it is written, which leaves less work for a
 	// Commit. It does not apply to atomic operations and follow-ons.
 	WriteThrough bool
-	// Integrity verifies octets before a Commit makes them durable. With DurableOnReceive it verifies the whole region
-	// before each receive. After an error the octets are not made durable, and the Commit fails with commit.Integrity,
+	// Integrity verifies octets before a Commit makes them durable, and the whole region before a receive with
+	// DurableOnReceive does. After an error the octets are not made durable, and the Commit fails with commit.Integrity,
 	// or the QP ends.
 	Integrity func(off, n int64) error
 
