@@ -2,7 +2,7 @@ package main
 
 import "math/rand/v2"
 
-// A burst is some runs of a program at once, each in its slot.
+// A burst is a number of concurrent runs of a program, each in its slot.
 type burst struct {
 	*compiled
 	n     int
@@ -10,7 +10,7 @@ type burst struct {
 	words int    // length of all blocks
 
 	phases   [][][]step   // by thread: what it posts, up to each of its waits
-	messages [ends][]step // that the end sends, in order
+	messages [ends][]step // by end: the messages that it sends, in order
 	values   [mostSlots][maxValues]uint8
 }
 
@@ -19,7 +19,7 @@ type step struct {
 	op, slot int16
 }
 
-// These operations are of no program. The slot of their steps is the end where they are posted.
+// These operations belong to no program. The slot of their steps is the end where they are posted.
 const (
 	slowWrite = -1 - iota // delays the receiver
 	slowRead              // delays the responder
@@ -42,8 +42,8 @@ func (b *burst) key(slot int) (key int) {
 	return key
 }
 
-// plan decides how many runs there are, how long blocks are, and how the operations of the
-// runs follow one another. Of each run they are in order.
+// plan decides how many runs there are, how long blocks are, and how the operations of the runs
+// interleave. The operations of each run stay in order.
 func (b *burst) plan(rnd *rand.Rand, g geometry, most int) {
 	b.n = min(1+rnd.IntN(g.slots), most)
 	if rnd.IntN(8) == 0 {
@@ -65,7 +65,7 @@ func (b *burst) plan(rnd *rand.Rand, g geometry, most int) {
 	}
 }
 
-// planThread uses the memory of the plan before.
+// planThread reuses the memory of the previous plan.
 func (b *burst) planThread(rnd *rand.Rand, thread []int, phases [][]step, slow int) [][]step {
 	phases = phases[:0]
 	var used [ends]bool

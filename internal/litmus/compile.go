@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// The values in an outcome take two bits each. torn is that of a block of which some octets
-// are those of one value, and some of another.
+// The values in an outcome take two bits each. torn is the value of a block some of whose octets
+// are of one value, and some of another.
 const (
 	torn      = 3
 	valueBits = 2
 	maxValues = 6
 )
 
-// A compiled program has numbers in the place of names.
+// A compiled program uses numbers instead of names.
 type compiled struct {
 	*program
 	names    []string // of the values, in order
@@ -22,8 +22,8 @@ type compiled struct {
 	ops      []op // of all threads
 	threads  [][]int
 	uses     [variables]bool
-	results  []int   // by op: the index of its value, -1 without
-	sights   [][]int // by op: those of its sights
+	results  []int   // by op: the index of its value, or -1
+	sights   [][]int // by op: the indices of its sights
 	final    []int
 }
 
@@ -32,8 +32,8 @@ type pattern struct{ mask, want int }
 
 func (q pattern) matches(key int) bool { return key&q.mask == q.want }
 
-// compile returns an error if the program is not well formed, or if it does not judge each
-// outcome.
+// compile returns an error if the program is not well formed, or if its outcomes do not cover all
+// keys.
 func compile(q *program) (*compiled, error) {
 	k := &compiled{program: q}
 	for _, ops := range q.threads {
@@ -96,7 +96,7 @@ func (k *compiled) add(o op) {
 	k.sights = append(k.sights, sights)
 }
 
-// value returns the index of a name, which it adds.
+// value adds a name, and returns its index, or -1 for an empty name.
 func (k *compiled) value(name string) int {
 	if name == "" {
 		return -1
@@ -118,12 +118,12 @@ func (k *compiled) pattern(when string) (q pattern, err error) {
 	return q, nil
 }
 
-// judge returns the index of the outcome that counts, -1 if there is none.
+// judge returns the index of the outcome that applies, or -1 if there is none.
 func (k *compiled) judge(key int) int {
 	return slices.IndexFunc(k.patterns, func(q pattern) bool { return q.matches(key) })
 }
 
-// describe writes a key as an outcome has it.
+// describe writes a key in the form of outcome.when.
 func (k *compiled) describe(key int) string {
 	var terms []string
 	for i, name := range k.names {

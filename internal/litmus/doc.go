@@ -47,7 +47,7 @@ func (q *program) write(b *strings.Builder) error {
 	return nil
 }
 
-// occurs says whether an outcome occurs over a kind of layer.
+// occurs describes whether an outcome occurs over a kind of layer.
 func (o *outcome) occurs(kind layers) string {
 	switch {
 	case o.is == forbidden:
@@ -61,7 +61,7 @@ func (o *outcome) occurs(kind layers) string {
 	}
 }
 
-// threadText is a thread as the document has it.
+// threadText returns a thread as the document shows it.
 func threadText(ops []op) string {
 	var texts []string
 	for _, o := range ops {
@@ -99,7 +99,7 @@ func (o *op) text() string {
 	return t
 }
 
-// operation is the verb and what it is about.
+// operation returns the verb and its object.
 func (o *op) operation() string {
 	switch o.verb {
 	case iwarp.OpRDMAWrite:

@@ -69,7 +69,7 @@ func (h *side) closeSingle(v variable, slot int) error {
 	return mr.Close()
 }
 
-// advertised is the variable of a slot, for the peer.
+// advertised returns the variable of a slot, for the peer.
 func (h *side) advertised(v variable, slot, words int) iwarp.RemoteBuffer {
 	switch {
 	case v == nothing:
@@ -86,7 +86,7 @@ func (h *side) advertised(v variable, slot, words int) iwarp.RemoteBuffer {
 	return h.remote.Slice(h.vars.octets(int(v), slot), words*wordLen)
 }
 
-// local is where an operation of this side reads from, or receives into.
+// local returns where an operation of this side reads from, or receives into.
 func (h *side) local(v variable, op, slot, words int) iwarp.SGE {
 	switch v {
 	case nothing:
@@ -98,7 +98,7 @@ func (h *side) local(v variable, op, slot, words int) iwarp.SGE {
 	}
 }
 
-// memory is what local names.
+// memory returns the memory that local names.
 func (h *side) memory(v variable, op, slot, words int) []uint64 {
 	if v == nothing {
 		return h.own.block(op, slot, words)
@@ -106,8 +106,8 @@ func (h *side) memory(v variable, op, slot, words int) []uint64 {
 	return h.vars.block(int(v), slot, words)
 }
 
-// valid returns 1 if a region of one block is valid. It posts a work request that is refused in
-// any case; the reason tells.
+// valid returns 1 if a region of one block is valid, and 0 otherwise. It posts a work request that is
+// refused in any case; the error tells the two apart.
 func (h *side) valid(v variable, slot int) uint8 {
 	err := h.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{h.single[v][slot].Slice(0, wordLen), {Len: 1}}})
 	if errors.Is(err, iwarp.ErrInvalidSTag) {

@@ -21,7 +21,7 @@ type layer struct {
 	geometry
 }
 
-// allLayers are those that programs run over.
+// allLayers lists the layers that programs run over.
 var allLayers = []layer{
 	{name: "pipe", short: "pipe", kind: inOrder, network: "pipe", geometry: small},
 	{name: "tcp", short: "tcp", kind: inOrder, network: "tcp", geometry: small},
@@ -30,8 +30,8 @@ var allLayers = []layer{
 	{name: "records out of order", short: "records", kind: reordering, geometry: small},
 }
 
-// A rig is two hosts with two streams between them. Any number of runs use it, one after the
-// other.
+// A rig is two hosts with two streams between them. Any number of bursts use it, one after
+// another.
 type rig struct {
 	layer layer
 	sides [hosts]*side
@@ -46,7 +46,7 @@ const (
 	reads     = 16
 )
 
-// newRig chooses the size of segments, and what MPA does, at random.
+// newRig chooses the size of segments, and the options of MPA, at random.
 func newRig(ctx context.Context, l layer, seed uint64) (g *rig, err error) {
 	g = &rig{layer: l, rnd: rand.New(rand.NewPCG(seed, 0)), next: 1}
 	defer func() {
@@ -68,7 +68,7 @@ func newRig(ctx context.Context, l layer, seed uint64) (g *rig, err error) {
 	return g, nil
 }
 
-// config is that of the QP at an end. Its queues have CQs of their own.
+// config returns the configuration of the QP at an end. Its queues have CQs of their own.
 func (g *rig) config(e end, mpa iwarp.MPAOptions) (*iwarp.QPConfig, error) {
 	h := g.sides[e.host()]
 	cqs := [2]*iwarp.CQ{}

@@ -50,7 +50,7 @@ func main() {
 	}
 }
 
-// conclusive is how many runs of a program are enough to object that something has not occurred that must.
+// conclusive is how many runs of a program must show each outcome that must occur.
 const conclusive = 1e6
 
 func litmus(w io.Writer, o options) error {
@@ -85,7 +85,7 @@ func runOver(k *compiled, ls []layer, runs int, seed uint64) []*tally {
 	return ts
 }
 
-// choose returns the programs and layers that the options name.
+// choose returns the programs and layers that match the options.
 func (o *options) choose() (ks []*compiled, ls []layer, err error) {
 	program, err := regexp.Compile("^(?:" + o.program + ")$")
 	if err != nil {

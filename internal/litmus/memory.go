@@ -18,11 +18,11 @@ const (
 	slowLen   = wordLen
 )
 
-// A geometry says how many runs are under way at once, and how long their blocks are at most.
+// A geometry says how many runs are concurrent at most, and how long their blocks are at most.
 type geometry struct{ slots, words int }
 
-// Small blocks have a few segments. Large ones are those that a TCP connection reads directly
-// into the sink of a Read.
+// Small blocks have a few segments. Large blocks are long enough that a TCP connection reads them
+// directly into the sink of a Read.
 var (
 	small = geometry{slots: mostSlots, words: 64}
 	large = geometry{slots: 8, words: 2048}
@@ -31,13 +31,13 @@ var (
 // offset is where the block of a variable, or of an operation, in a slot begins, in words.
 func (g geometry) offset(i, slot int) int { return (i*g.slots + slot) * g.words }
 
-// octets is the same in octets.
+// octets returns the offset in octets.
 func (g geometry) octets(i, slot int) int { return g.offset(i, slot) * wordLen }
 
 func (g geometry) blockLen() int { return g.words * wordLen }
 
-// Each word in memory tells by its value which run has written it, and what: nothing needs to
-// be cleared between two runs, and what an earlier run has left counts as 0.
+// word returns the word for a value that a run writes. Since each word in memory names its run,
+// memory needs no clearing between two runs, and a word of an earlier run counts as 0.
 func word(run, value uint64) uint64 { return run<<valueBits | value }
 
 // valueOf returns the value in a word.
@@ -75,7 +75,7 @@ func newArea(g geometry, n int) area {
 // block returns the first words of a block.
 func (a *area) block(i, slot, words int) []uint64 { return a.memory[a.offset(i, slot):][:words] }
 
-// integer is where atomic operations of the peer change a word.
+// integer returns the word that atomic operations of the peer change.
 func (a *area) integer(v variable, slot int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&a.memory[a.offset(int(v), slot)]))
 }
@@ -100,7 +100,7 @@ func newDisk(g geometry) *disk {
 	return &disk{geometry: g, cache: make([]byte, size), stable: make([]byte, size)}
 }
 
-// place is where a variable of a slot is.
+// place returns the offset of a variable of a slot.
 func (k *disk) place(v variable, slot int) int { return k.octets(int(v-p), slot) }
 
 func (k *disk) Size() int64 { return int64(len(k.cache)) }
@@ -117,7 +117,7 @@ func (k *disk) WriteAt(b []byte, off int64) (int, error) {
 	return copy(k.cache[off:], b), nil
 }
 
-// Flush takes a moment before anything is durable.
+// Flush takes some time before it makes anything durable.
 func (k *disk) Flush(_ context.Context, off, n int64) error {
 	for range 1 + off/int64(k.blockLen())%8 {
 		runtime.Gosched()
@@ -166,7 +166,7 @@ func (b *slowBuffer) WriteAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// delay gives the processor away some times.
+// delay yields the processor a few times.
 func (b *slowBuffer) delay() {
 	n := b.turns.Add(1)
 	if n %= 32; n == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// An observer takes the messages that arrive at an end, and looks at memory at once.
+// An observer takes the messages that arrive at an end, and looks at memory immediately.
 type observer struct {
 	rig   *rig
 	rnd   *rand.Rand
@@ -73,8 +73,8 @@ func (v *observer) all(ctx context.Context) error {
 	return nil
 }
 
-// some polls for a while, for a goroutine that polls sees a completion sooner than one that
-// receives itself, and then waits.
+// some polls for a while, since a goroutine that polls sees a completion sooner than one that
+// receives by itself, and then waits.
 func (v *observer) some(ctx context.Context, spins int) (int, error) {
 	cq := v.rig.qps[v.at].RecvCQ()
 	for range spins {

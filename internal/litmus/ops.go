@@ -33,7 +33,7 @@ func sendInvalidate(at end, v variable) op {
 
 func read(at end, v variable) op { return op{at: at, verb: iwarp.OpRDMARead, on: v} }
 
-// readNothing is a Read of no octets, which shows that all before it was placed.
+// readNothing is a Read of no octets, whose completion shows that all earlier work was placed.
 func readNothing(at end) op { return op{at: at, verb: iwarp.OpRDMARead} }
 
 func readInvalidate(at end, v variable) op {
@@ -58,5 +58,5 @@ func commitOf(at end, v variable) op { return op{at: at, verb: iwarp.OpCommit, o
 // thenStores adds a follow-on to a Commit: n is stored in c.
 func (o op) thenStores(n uint64) op { o.store, o.value = true, n; return o }
 
-// wait waits until all that the thread has posted is complete.
+// wait waits until all work that the thread has posted is complete.
 var wait = op{}

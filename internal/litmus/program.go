@@ -36,8 +36,8 @@ const (
 	d
 	p // a block of a Buffer that a Commit makes durable
 	e // an integer there
-	w // a block with an STag of its own, which the peer may invalidate
-	s // the sink of a Read, of the host that posts it, with an STag of its own
+	w // a block with its own STag, which the peer may invalidate
+	s // the sink of a Read, on the host that posts it, with its own STag
 	variables
 )
 
@@ -46,7 +46,7 @@ func (v variable) String() string { return " xycdpews"[v : v+1] }
 // integer reports whether v is a single integer.
 func (v variable) integer() bool { return v == c || v == d || v == e }
 
-// A sight is what a host finds in a variable.
+// A sight is an observation of a variable by a host.
 type sight struct {
 	as  string // its name in the outcome
 	of  variable
@@ -69,11 +69,11 @@ func isValid(as string, of variable) sight   { return sight{as, of, valid} }
 // operations of a program write 1 and 2.
 type op struct {
 	at    end
-	verb  iwarp.Op // 0: wait for the completion of all that the thread has posted
+	verb  iwarp.Op // 0: wait for the completion of all work that the thread has posted
 	on    variable // of the peer
-	value uint64   // that is written, sent, added or stored
+	value uint64   // to write, send, add or store
 	flags iwarp.Flags
-	as    string   // name of the value that a Read or an atomic operation returns, or that a message has
+	as    string   // name of the value that a Read or an atomic operation returns, or that a message carries
 	into  variable // a Read: its sink, a Send: its receive; nothing: private memory
 	store bool     // a Commit: its follow-on stores value in c
 	sees  []sight  // a message: by the receiver, when it completes; else by the thread, at the completion
@@ -86,12 +86,12 @@ type program struct {
 	says     string // to the user
 	threads  [][]op // one or two; no two of them use the same end
 	final    []sight
-	outcomes []outcome // the first one that matches counts
+	outcomes []outcome // the first one that matches applies
 }
 
 // An outcome is a set of results of a run.
 type outcome struct {
-	when  string // "r=1 x=0"; names that it leaves out may have any value
+	when  string // "r=1 x=0"; names that it omits may have any value
 	is    verdict
 	seen  layers // the outcome must occur there, given enough runs
 	never layers // the outcome does not occur there, for the reason in why
@@ -112,7 +112,7 @@ func (v verdict) String() string { return [...]string{"forbidden", "required", "
 type layers uint8
 
 const (
-	inOrder    layers = 1 << iota // TCP, and what behaves as TCP does
+	inOrder    layers = 1 << iota // TCP, and layers that behave like TCP
 	reordering                    // segments overtake one another, as messages of SCTP do
 	everywhere = inOrder | reordering
 )

@@ -1,6 +1,6 @@
 package main
 
-// atomicPrograms are about atomic operations.
+// atomicPrograms test atomic operations.
 var atomicPrograms = []program{
 	{
 		name:     "Fetch and Add, Fetch and Add",

@@ -2,8 +2,8 @@ package main
 
 const commitRule = "draft-talpey-rdma-commit 2.1"
 
-// commitPrograms are about RDMA Commit. A "durable" value is one that a power failure at
-// that time would leave.
+// commitPrograms test RDMA Commit. A "durable" value is one that a power failure at that time
+// would leave.
 var commitPrograms = []program{
 	{
 		name:    "Write, Send",

@@ -1,6 +1,6 @@
 package main
 
-// messages are programs about what a received message guarantees about earlier operations.
+// messages are programs that test what a received message guarantees about earlier operations.
 var messages = []program{
 	{
 		name: "Write, Write, Send",

@@ -1,6 +1,6 @@
 package main
 
-// readPrograms are about what an RDMA Read returns, and about what a fence changes.
+// readPrograms test what an RDMA Read returns, and what a fence changes.
 var readPrograms = []program{
 	{
 		name:     "Write, Read",

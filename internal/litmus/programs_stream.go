@@ -1,6 +1,6 @@
 package main
 
-// streamPrograms are about two streams between the same hosts.
+// streamPrograms test two streams between the same hosts.
 var streamPrograms = []program{
 	{
 		name:    "Write on A, Read on B",

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// violations lists what must not be: what is forbidden, and what is said never to occur.
+// violations lists the outcomes that have occurred although they are forbidden, or said never to occur.
 func (t *tally) violations() (wrong []string) {
 	if t.err != nil {
 		wrong = append(wrong, t.err.Error())
@@ -27,8 +27,8 @@ func (t *tally) violations() (wrong []string) {
 	return wrong
 }
 
-// unseen lists the outcomes of one program that must occur over these layers and have not: what
-// is required over each of them, and what is allowed over one of a kind.
+// unseen lists the outcomes of one program that must occur over these layers and have not: a
+// required outcome over each of them, and an allowed one over at least one layer of each kind in its seen.
 func unseen(ts []*tally) (missing []string) {
 	for i := range ts[0].program.outcomes {
 		o := &ts[0].program.outcomes[i]
@@ -48,8 +48,8 @@ func unseen(ts []*tally) (missing []string) {
 	return missing
 }
 
-// judge returns what is wrong with the runs of one program, nil if nothing is. With all it is
-// wrong, too, if something has not occurred that must.
+// judge returns what is wrong with the runs of one program, or nil. If all is set, outcomes that must
+// occur and have not are wrong, too.
 func judge(ts []*tally, all bool) error {
 	var errs []error
 	for _, t := range ts {
@@ -76,7 +76,7 @@ func printTallies(w io.Writer, ts []*tally) {
 	}
 }
 
-// printHead writes what the columns are.
+// printHead writes the heads of the columns.
 func printHead(w io.Writer, ls []layer) {
 	fmt.Fprintf(w, "%-70s  %-24s %-9s ", "program", "outcome", "verdict")
 	for _, l := range ls {

@@ -19,7 +19,7 @@ type session struct {
 	runs      uint64
 }
 
-// stuck is how long a burst may take.
+// stuck is the maximum duration of a burst.
 const stuck = time.Minute
 
 func newSession(g *rig, k *compiled) *session {
@@ -57,7 +57,7 @@ func (q *session) end() {
 	q.tasks.Wait()
 }
 
-// run makes n runs. An error is the end of the rig.
+// run makes n runs. After an error the rig cannot be used.
 func (q *session) run(ctx context.Context, n int) error {
 	for n > 0 {
 		q.burst.plan(q.rig.rnd, q.rig.layer.geometry, n)
@@ -106,7 +106,7 @@ func (q *session) once(ctx context.Context) error {
 	return q.cleanUp()
 }
 
-// prepare posts the receives, and makes what runs need for themselves.
+// prepare posts the receives, and makes the integers and regions of the runs.
 func (q *session) prepare() error {
 	b := &q.burst
 	for slot := range b.n {

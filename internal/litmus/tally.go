@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// A tally is what the runs of one program over one layer have shown.
+// A tally holds the results of the runs of one program over one layer.
 type tally struct {
 	program *compiled
 	layer   layer
@@ -14,14 +14,14 @@ type tally struct {
 	err     error // that has ended a rig
 }
 
-// runsOfRig is after how many runs a new rig is made, with segments of another size.
+// runsOfRig is the number of runs after which a new rig is made, with segments of another size.
 const runsOfRig = 20000
 
 func newTally(k *compiled, l layer) *tally {
 	return &tally{program: k, layer: l, counts: make([]uint64, 1<<(valueBits*len(k.names)))}
 }
 
-// run adds at least n runs over rigs of its own.
+// run makes n runs, unless there is an error, over rigs of its own.
 func (t *tally) run(ctx context.Context, n int, seed uint64) {
 	for rest := n; rest > 0 && t.err == nil; rest -= runsOfRig {
 		g, err := newRig(ctx, t.layer, seed+t.runs<<20)
@@ -34,7 +34,7 @@ func (t *tally) run(ctx context.Context, n int, seed uint64) {
 	}
 }
 
-// use adds at least n runs.
+// use makes n runs over one rig, unless there is an error.
 func (t *tally) use(ctx context.Context, g *rig, n int) {
 	q := newSession(g, t.program)
 	t.err = q.run(ctx, n)

@@ -25,10 +25,10 @@ type thread struct {
 	ends    [ends]progress
 }
 
-// progress is what a thread has posted at one end.
+// progress records what a thread has posted at one end.
 type progress struct {
-	posted []step // without a completion yet
-	done   uint64 // completions, ever
+	posted []step // not yet completed
+	done   uint64 // completions in all bursts
 	wcs    [32]iwarp.WC
 }
 
@@ -71,7 +71,7 @@ func (t *thread) all(ctx context.Context) error {
 	return nil
 }
 
-// end is where a step is posted.
+// end returns the end where a step is posted.
 func (t *thread) end(st step) end {
 	if st.op < 0 {
 		return end(st.slot)
@@ -79,7 +79,7 @@ func (t *thread) end(st step) end {
 	return t.burst.ops[st.op].at
 }
 
-// batch returns how many of the next steps go in one call: they must be of one end.
+// batch returns how many of the next steps to post in one call: they must be of one end.
 func (t *thread) batch(phase []step, most int) int {
 	n := 1
 	for n < min(len(phase), most) && t.end(phase[n]) == t.end(phase[0]) {
@@ -108,7 +108,7 @@ func (t *thread) post(steps []step) error {
 	return nil
 }
 
-// extra is an operation of no program.
+// extra makes the work request of an operation that belongs to no program.
 func (t *thread) extra(wr *iwarp.SendWR, st step, e end) {
 	remote := t.rig.sides[e.peer().host()].slow
 	switch st.op {
@@ -162,7 +162,7 @@ func (t *thread) prepare(wr *iwarp.SendWR, i int, st step) {
 	}
 }
 
-// source makes a block, or an integer, what is sent: in memory that the QP reads, or copied.
+// source makes a block or an integer the payload, either in memory that the QP reads, or inline.
 func (t *thread) source(wr *iwarp.SendWR, i int, st step, v uint64) {
 	words := t.burst.words
 	if t.burst.ops[st.op].on.integer() {
@@ -203,7 +203,7 @@ func (t *thread) wait(ctx context.Context) error {
 
 var errOrder = errors.New("work requests complete in another order than posted (RFC 5040 section 5.5 rule 15)")
 
-// completed records what a completion tells.
+// completed records what a completion shows.
 func (t *thread) completed(at *progress, wc *iwarp.WC) error {
 	if err := wc.Err(); err != nil {
 		return err
@@ -239,8 +239,8 @@ func (t *thread) completed(at *progress, wc *iwarp.WC) error {
 	return nil
 }
 
-// lookAround notes the sights of an operation. Validity is that of the side itself, all else is
-// what the far host has.
+// lookAround notes the sights of an operation. A durable value is the far host's, all else is that
+// of the side itself.
 func (g *rig) lookAround(b *burst, st step, at end) {
 	o := &b.ops[st.op]
 	for i, s := range o.sees {

@@ -27,7 +27,7 @@ func closeCases() []Case {
 	)
 }
 
-// siwCloses has siw's side end the connection gracefully.
+// siwCloses makes siw's side end the connection gracefully.
 func (t *T) siwCloses() {
 	e, p := t.connect(setting{})
 	p.do("disconnect")
@@ -59,7 +59,7 @@ func bothWrite(e *end, p *peer) {
 	}
 }
 
-// siwDies has the peer killed while it writes to us, and we to it.
+// siwDies kills the peer while it writes to us, and we to it.
 func (t *T) siwDies() {
 	e, p := t.connect(setting{})
 	bothWrite(e, p)

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// errorCases have one side do what the other must not allow.
+// errorCases make one side do what the other side must not allow.
 func errorCases() []Case {
 	return slices.Concat(
 		both(Case{Name: "terminate/from-siw/write-bounds", Core: true, Run: func(t *T) {
@@ -35,7 +35,7 @@ func errorCases() []Case {
 			})
 		}}),
 		both(Case{Name: "terminate/from-siw/long-send", Core: true, Run: func(t *T) {
-			// siw answers with 1/2/02, "no buffer", where RFC 5041 has 1/2/05, "too long".
+			// siw answers with 1/2/02, "no buffer", where RFC 5041 specifies 1/2/05, "too long".
 			t.siwObjects(iwarp.ErrNoReceive, func(_ *end, _ iwarp.RemoteBuffer, local iwarp.SGE) iwarp.SendWR {
 				return iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{local}}
 			})
@@ -71,7 +71,7 @@ func errorCases() []Case {
 	)
 }
 
-// siwObjects has us post what siw must answer with a Terminate that means want.
+// siwObjects posts a work request that siw must answer with a Terminate that means want.
 func (t *T) siwObjects(want error, wr func(e *end, theirs iwarp.RemoteBuffer, local iwarp.SGE) iwarp.SendWR) {
 	e, p := t.connect(setting{})
 	theirs := p.mr(0, 4096, all)
@@ -90,14 +90,14 @@ func (t *T) siwObjects(want error, wr func(e *end, theirs iwarp.RemoteBuffer, lo
 
 func (t *T) weObject(want error, does func(p *peer, mr *iwarp.MR)) { t.weObjectTo(want, ourAll, does) }
 
-// weObjectTo has siw do what we must answer with a Terminate that means want.
+// weObjectTo makes siw do what we must answer with a Terminate that means want.
 func (t *T) weObjectTo(want error, access stag.Access, does func(p *peer, mr *iwarp.MR)) {
 	e, p := t.connect(setting{})
 	p.mr(0, 4096, all)
 	_, mr := e.mr(4096, access)
 	_, small := e.mr(16, stag.LocalWrite)
 	e.recv(7, small.Slice(0, 16))
-	// siw's half of the connection needs a receive of its own to see the end.
+	// siw needs a posted receive to notice the end.
 	p.recv(8, 0, 0, 64)
 	does(p, mr)
 	<-e.qp.Done()

@@ -29,7 +29,7 @@ var endless = rpingRun{size: 4096}
 func (t *T) pingArgs(server bool) []string {
 	args := endless.args(server, t.serverIP(false))
 	if server && t.Role == Responder {
-		return append(args, "-P", "-d") // ours tells more
+		return append(args, "-P", "-d") // our program reports more by itself
 	}
 	if server {
 		return append(args, "-P")
@@ -37,7 +37,7 @@ func (t *T) pingArgs(server bool) []string {
 	return append(args, "-v")
 }
 
-// amidst waits for a time in the middle of traffic, which differs from round to round.
+// amidst waits until traffic flows, and then for a random time.
 func (t *T) amidst(client *process, round int) {
 	pings := func() bool { return strings.Contains(client.out.String(), "ping data") }
 	require.True(t, t.eventually(func() bool { return pings() || !client.running() }))
@@ -67,7 +67,7 @@ func (t *T) killOurs() {
 		t.killClients()
 		return
 	}
-	// That rping says so is what counts. Now and then it then waits for ever for its own
+	// It suffices that rping reports the end. Now and then it then waits forever for its own
 	// thread, which waits for a completion event that siw does not raise.
 	for i := range deaths {
 		server := t.servePing(t.pingArgs(true)...)
@@ -80,8 +80,8 @@ func (t *T) killOurs() {
 	}
 }
 
-// killClients kills clients of one persistent server, which must serve the next one
-// and keep nothing of the dead.
+// killClients kills clients of one persistent server, which must serve the next client
+// and release everything of the dead ones.
 func (t *T) killClients() {
 	server := t.servePing(t.pingArgs(true)...)
 	r := rpingRun{size: 4096, count: 2}
@@ -113,8 +113,8 @@ func (t *T) killClients() {
 		"the server keeps nothing of its dead clients: %q open, %q before", server.sockets(), before)
 	said := server.errs.String()
 	failed, left := strings.Count(said, `msg="client failed"`), strings.Count(said, `msg="client has left"`)
-	// siw ends the connections of the dead gracefully, which between two pings is a
-	// client's good right; the others of those that left are the ones served in between.
+	// siw ends the connections of killed clients gracefully, which a client may do between two
+	// pings. The other clients that have left were served in between.
 	require.Equal(t, deaths+1+served, failed+left, "it reports every one")
 	require.Positive(t, failed, "and those that left in the middle of a ping as failed")
 }

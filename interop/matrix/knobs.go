@@ -86,8 +86,8 @@ func (t *T) crcOn(request, reply [2]byte) {
 	require.NotZero(t, (request[0]|reply[0])&flagCRC, "CRC in use: Request %x, Reply %x", request, reply)
 }
 
-// crcRequired has siw want the CRC and us not care. As the initiator siw asks for it; as
-// the responder it looks only at the Request, which does not.
+// crcRequired makes siw require the CRC, which our end does not request. As the initiator siw requests
+// it; as the responder it looks only at the Request, which does not.
 func (t *T) crcRequired() {
 	t.withKnobs(setting{qc: noCRC}, func(request, reply [2]byte) {
 		used := (request[0]|reply[0])&flagCRC != 0

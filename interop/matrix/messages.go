@@ -27,7 +27,7 @@ func messageCases() []Case {
 		both(Case{Name: "send/srq", Core: true, Run: func(t *T) { t.sends(setting{options: "srq=1"}) }}),
 		both(Case{
 			Name: "send/invalidate", Core: true, Run: (*T).sendInvalidate,
-			// The Terminate answers siw's Write to what it has invalidated.
+			// The Terminate answers siw's Write to memory whose STag it has invalidated.
 			Wire: wire.Expect{Terminate: &wire.Terminate{Layer: 1, Type: 1, Code: 0x00}, Sends: []wire.Opcode{wire.SendInvalidate}},
 		}),
 		both(Case{
@@ -40,10 +40,10 @@ func messageCases() []Case {
 	)
 }
 
-// messageSizes are lengths around those at which something changes.
+// messageSizes are lengths around the boundaries at which something changes.
 var messageSizes = []int{0, 1, 2, 3, 4, 63, 64, 65, 1439, 1440, 1441, 4097, 65535, 65537, 1<<20 + 3}
 
-// sends has messages of all sizes in both directions.
+// sends exchanges messages of all sizes in both directions.
 func (t *T) sends(s setting) {
 	e, p := t.connect(s)
 	most := slices.Max(messageSizes)
@@ -88,7 +88,7 @@ func (t *T) sendInvalidate() {
 	require.Equal(t, bound.STag(), wc.STag, "our completion tells the STag that siw invalidated")
 	e.checkPattern(buf[:7], 3, "the message that invalidated")
 
-	// Both are dead now.
+	// Both STags are invalid now.
 	p.write(3, 0, 0, 1, "-", bound.Advertise(0, 1))
 	<-e.qp.Done()
 	require.ErrorIs(t, e.qp.Err(), iwarp.ErrInvalidSTag, "siw's Write to the dead STag ends the stream")
@@ -118,8 +118,8 @@ func (t *T) sendSolicited() {
 	require.Equal(t, []string{"0"}, p.do("event 500"), "a plain Send raises no event at siw")
 	p.good(1)
 	// siw's own completion path forgets that a message was solicited (siw_rqe_complete
-	// asks siw_cq_notify_now as for any other), so an event cannot be expected. That we have
-	// marked it is checked in the capture.
+	// calls siw_cq_notify_now as for any other), so an event cannot be expected. The check of
+	// the capture shows that we have marked it.
 	send(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Solicited})
 	p.good(1)
 	send(iwarp.SendWR{Op: iwarp.OpSendInvalidate, Flags: iwarp.Solicited, Invalidate: victim.STag})
@@ -206,8 +206,8 @@ func (t *T) send64() {
 	e.finish(p)
 }
 
-// ourSRQ has two peers send to one shared receive queue of ours, in turn, each over a
-// connection of its own. The first message of each takes the place of hello.
+// ourSRQ makes two peers send in turn to one shared receive queue of ours, each over its own
+// connection. The first message of each serves as hello.
 func (t *T) ourSRQ() {
 	const rounds, size = 20, 5000
 	e := t.open()

@@ -41,17 +41,17 @@ func mount9PCases() []Case {
 	)
 }
 
-// leaks9P is what Linux's client says when it is unmounted after a request was lost with its connection: it has a leak.
+// leaks9P matches what Linux's client logs when it is unmounted after a request was lost with its connection, which it leaks.
 var leaks9P = []string{
 	`9p-fcall-cache|cut here|kmem_cache_destroy|end trace|Modules linked in|Tainted: |Hardware name|Call Trace|</?TASK>|^(CS|FS|CR2|PKRU|Code|R[A-Z0-9]{2}): |CPU: |^ (\? )?[\w.]+\+0x`,
 }
 
-// mountFrom9P mounts what our server has, with more options.
+// mountFrom9P mounts the directory of our server, with more options.
 func (t *T) mountFrom9P(more string) {
 	t.mountFrom("9p", OurIP, "trans=rdma,port="+ninepPort+",version=9p2000.L,access=any,"+more)
 }
 
-// depths9P has eight writers at once, with as many requests at a time as the options allow.
+// depths9P runs eight writers at once, with as many requests at a time as the options allow.
 func (t *T) depths9P(crc bool) {
 	dir := t.directory()
 	server := t.serve9P(crc, dir)
@@ -63,7 +63,7 @@ func (t *T) depths9P(crc bool) {
 	t.stopsWell(server)
 }
 
-// writersAtOnce has n goroutines write a file of so many octets each below at, and read it.
+// writersAtOnce starts n goroutines, each of which writes a file of so many octets below at, and reads it.
 func (t *T) writersAtOnce(at string, n int, octets int64) {
 	errs := make([]error, n)
 	var writers sync.WaitGroup
@@ -77,7 +77,7 @@ func (t *T) writersAtOnce(at string, n int, octets int64) {
 	require.NoError(t, errors.Join(errs...))
 }
 
-// fio9P is random I/O that fio verifies.
+// fio9P runs random I/O that fio verifies.
 func (t *T) fio9P(crc bool, cache string) {
 	dir := t.directory()
 	server := t.serve9P(crc, dir)
@@ -87,14 +87,14 @@ func (t *T) fio9P(crc bool, cache string) {
 	t.stopsWell(server)
 }
 
-// fioInFile runs fio in a file of what is mounted, with so many jobs, for 20 seconds.
+// fioInFile runs fio on a file of the mounted file system, with so many jobs, for 20 seconds.
 func (t *T) fioInFile(jobs int) {
 	t.tool("fio", fio{rw: "randrw", bs: "1k-64k", jobs: jobs, size: "4m", more: []string{
 		"--ioengine=psync", "--direct=0", "--fsync=64", "--time_based", "--runtime=20",
 	}}.args(mountPoint+"/fio")...)
 }
 
-// names9P does what a file system has besides reading and writing.
+// names9P tests the operations of a file system other than reading and writing.
 func (t *T) names9P(crc bool) {
 	dir := t.directory()
 	server := t.serve9P(crc, dir)
@@ -107,8 +107,8 @@ func (t *T) names9P(crc bool) {
 	t.stopsWell(server)
 }
 
-// linksAndModes renames, links, truncates and changes modes, and looks at the result at both ends. It makes the hard links whose
-// names it is given.
+// linksAndModes renames, links, truncates and changes modes, and checks the results at both ends. links are the names of
+// hard links to make.
 func (t *T) linksAndModes(dir string, links ...string) {
 	at := func(name string) string { return filepath.Join(mountPoint, name) }
 	require.NoError(t, os.WriteFile(at("a"), []byte("some text"), 0o600))
@@ -144,7 +144,7 @@ func (t *T) linksAndModes(dir string, links ...string) {
 	}
 }
 
-// manyNames makes so many files in a directory, lists them and takes them away.
+// manyNames makes n files in a directory, lists them and removes them.
 func (t *T) manyNames(n int) {
 	dir := filepath.Join(mountPoint, "much")
 	require.NoError(t, os.Mkdir(dir, 0o755))
@@ -159,7 +159,7 @@ func (t *T) manyNames(n int) {
 	require.NoError(t, os.RemoveAll(dir))
 }
 
-// killedWriters9P kills a program in the middle of a write again and again, which makes the client give requests up.
+// killedWriters9P repeatedly kills a program in the middle of a write, which makes the client abandon requests.
 func (t *T) killedWriters9P(crc bool) {
 	dir := t.directory()
 	server := t.serve9P(crc, dir)
@@ -175,8 +175,8 @@ func (t *T) killedWriters9P(crc bool) {
 	t.stopsWell(server)
 }
 
-// serverDies9P kills the server while a program writes. The client does not connect again: the call that waits ends when the program
-// is killed, all others fail, it can be unmounted, and a new server mounted.
+// serverDies9P kills the server while a program writes. The client does not connect again: the waiting call ends when the program
+// is killed, and all other calls fail. The file system can then be unmounted, and a new server mounted.
 func (t *T) serverDies9P(crc bool) {
 	dir := t.directory()
 	server := t.serve9P(crc, dir)
@@ -198,7 +198,7 @@ func (t *T) serverDies9P(crc bool) {
 	t.stopsWell(server)
 }
 
-// twoMounts9P mounts a server twice, and sees in each what was written through the other.
+// twoMounts9P mounts a server twice, and reads through each mount what was written through the other.
 func (t *T) twoMounts9P(crc bool) {
 	dir := t.directory()
 	server := t.serve9P(crc, dir)

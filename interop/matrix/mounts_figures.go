@@ -15,8 +15,8 @@ import (
 // figureOctets is the size of the file that is read.
 const figureOctets = 256 << 20
 
-// mountFigures read a file over RDMA and over TCP, from one server, in turns. The figures are those of one machine that does all the
-// work: emulated, they say nothing about speed, and are no reason to fail.
+// mountFigures read a file over RDMA and over TCP, from one server, in turns. One machine does all the work: if it is emulated, the
+// figures say nothing about speed, and no case fails because of them.
 func mountFigures() []Case {
 	c := func(name string) Case {
 		return Case{Name: name, Role: Responder, Figures: true, NoCapture: true, Limit: 15 * time.Minute}
@@ -56,7 +56,7 @@ func (t *T) largeDirectory() string {
 	return dir
 }
 
-// compareReads notes the medians of the rounds, and the first against the second.
+// compareReads reports the medians of the rounds, and the ratio of the first to the second.
 func (t *T) compareReads(ways ...way) {
 	rates := make([][]float64, len(ways))
 	for range rounds {

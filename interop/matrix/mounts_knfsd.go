@@ -16,23 +16,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Where Linux's NFS server is configured.
+// The files that configure Linux's NFS server.
 const (
 	nfsdRoot  = "/proc/fs/nfsd"
 	rpcCaches = "/proc/net/rpc"
 	rpcbind   = "127.0.0.1:111"
 )
 
-// knfsdCases are those of our client and Linux's NFS server.
+// knfsdCases are the cases of our client and Linux's NFS server.
 func knfsdCases() []Case {
 	c := Case{Name: "nfs/10/knfsd", Role: Initiator, Core: true, Limit: 5 * time.Minute, Kernel: knfsdSays}
 	return crcBoth(c, (*T).callKnfsd)
 }
 
-// knfsdSays is what Linux's NFS server says when it is started and stopped.
+// knfsdSays matches what Linux's NFS server logs when it is started and stopped.
 var knfsdSays = []string{`^NFSD: |^nfsd: `}
 
-// callKnfsd has our client use a directory that Linux serves, and then stops the server.
+// callKnfsd runs our client on a directory that Linux serves, and then stops the server.
 func (t *T) callKnfsd(crc bool) {
 	dir := t.nfsd()
 	client := t.start(exec.Command("ip", "netns", "exec", ourSpace, "/tmp/guest", "nfs-client", PeerIP+":"+nfsPort, t.rootHandle(dir), fmt.Sprint(crc)), "nfs-client")
@@ -47,8 +47,8 @@ func (t *T) callKnfsd(crc bool) {
 	require.Contains(t, client.out.String(), "ended: ")
 }
 
-// nfsd has Linux serve a directory over RDMA, until the case is over. What mountd would tell the kernel when it asks, is told before
-// it does.
+// nfsd makes Linux serve a directory over RDMA until the case ends. It gives the kernel in advance the answers that mountd would give
+// on request.
 func (t *T) nfsd() (dir string) {
 	t.rpcbind()
 	t.tool("modprobe", "-a", "nfsd", "rpcrdma")
@@ -98,8 +98,8 @@ func (t *T) rootHandle(dir string) string {
 	return text
 }
 
-// rpcbind takes the place of the program of that name: Linux's NFS server does not start where it cannot register. It says yes
-// to everything.
+// rpcbind replaces the program of that name, since Linux's NFS server does not start if it cannot register. It answers every call
+// with yes.
 func (t *T) rpcbind() {
 	l, err := net.Listen("tcp", rpcbind)
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func (t *T) rpcbind() {
 	}()
 }
 
-// answerRPC answers an RPC call by a success and a word that is true.
+// answerRPC answers an RPC call with success and a word that means true.
 func answerRPC(c io.ReadWriter) error {
 	var head [8]byte
 	if _, err := io.ReadFull(c, head[:]); err != nil {

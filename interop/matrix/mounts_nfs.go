@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	nfsProgram   = "/tmp/nfs" // ours, built from examples/nfs
+	nfsProgram   = "/tmp/nfs" // our program, built from examples/nfs
 	nfsPort      = "20049"
 	nfsMountPort = "20048"
 )
@@ -42,8 +42,8 @@ func mountNFSCases() []Case {
 // serveNFS starts our server, and waits until it listens.
 func (t *T) serveNFS(crc bool, dir string) *process { return t.serveNFSAt(OurIP, crc, dir) }
 
-// serveNFSAt is serveNFS at one of our addresses, with more flags. MOUNT, which is plain TCP, has an address of its own: all that goes to and
-// from OurIP must be iWARP.
+// serveNFSAt is serveNFS at one of our addresses, with more flags. MOUNT, which is plain TCP, uses another address, since all traffic of
+// OurIP must be iWARP.
 func (t *T) serveNFSAt(ip string, crc bool, dir string, more ...string) *process {
 	args := []string{"netns", "exec", ourSpace, nfsProgram, "-root", dir, "-listen", net.JoinHostPort(ip, nfsPort), "-mount", OurSecondIP + ":" + nfsMountPort}
 	if !crc {
@@ -54,10 +54,10 @@ func (t *T) serveNFSAt(ip string, crc bool, dir string, more ...string) *process
 	return p
 }
 
-// mountFromNFS mounts what our server has, with more options.
+// mountFromNFS mounts the directory of our server, with more options.
 func (t *T) mountFromNFS(more ...string) { t.mountFrom("nfs", OurIP+":/", nfsOptions(more...)) }
 
-// nfsOptions are those of a mount over RDMA, and more.
+// nfsOptions returns the options of a mount over RDMA, and more.
 func nfsOptions(more ...string) string {
 	return strings.Join(append([]string{
 		"vers=3", "proto=rdma", "port=" + nfsPort, "mountproto=tcp", "mountport=" + nfsMountPort, "nolock", "mountvers=3", "addr=" + OurIP, "mountaddr=" + OurSecondIP,
@@ -87,7 +87,7 @@ func (t *T) mountNFS6(crc bool) {
 	t.stopsWell(server)
 }
 
-// wantNFSClean looks at what the client counts: RDMA, and no replies that it did not understand.
+// wantNFSClean checks the counters of the client: it uses RDMA, and received no replies that it did not understand.
 func (t *T) wantNFSClean() {
 	stats, err := os.ReadFile("/proc/self/mountstats")
 	require.NoError(t, err)
@@ -99,14 +99,14 @@ func (t *T) wantNFSClean() {
 		}
 		found = true
 		t.figure("%s", strings.TrimSpace(line))
-		// xprt_rdma_print_stats in the kernel's transport.c. Calls that it could not send at once, for want of memory regions,
-		// are counted as well, and sent later.
+		// See xprt_rdma_print_stats in the kernel's transport.c. It also counts calls that it could send only later, for lack of
+		// memory regions.
 		require.Equal(t, []string{"0", "0"}, []string{f[9], f[21]}, "bad_xids and bad_reply_count of %q", line)
 	}
 	require.True(t, found, "the mount goes over RDMA")
 }
 
-// sizesNFS moves files of sizes at the edges of what is inline, of words and of transfers.
+// sizesNFS moves files with sizes around the limits of inline data, words and transfers.
 func (t *T) sizesNFS(crc bool) {
 	dir := t.directory()
 	server := t.serveNFS(crc, dir)
@@ -133,7 +133,7 @@ func (t *T) transfersNFS(crc bool) {
 	t.stopsWell(server)
 }
 
-// thresholdsNFS moves files, and a link, with other sizes of what Linux sends and takes inline.
+// thresholdsNFS moves files, and a link, with other limits for what Linux sends and accepts inline.
 func (t *T) thresholdsNFS(crc bool) {
 	dir := t.directory()
 	server := t.serveNFS(crc, dir)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// namesNFS does what a file system has besides reading and writing; lists of many names come in Reply chunks. go-nfs knows no hard
-// links.
+// namesNFS tests the operations of a file system other than reading and writing; lists of many names arrive in Reply chunks. go-nfs
+// does not support hard links.
 func (t *T) namesNFS(crc bool) {
 	dir := t.directory()
 	server := t.serveNFS(crc, dir)
@@ -23,7 +23,7 @@ func (t *T) namesNFS(crc bool) {
 	t.stopsWell(server)
 }
 
-// fioNFS is random I/O that fio verifies.
+// fioNFS runs random I/O that fio verifies.
 func (t *T) fioNFS(crc bool) {
 	dir := t.directory()
 	server := t.serveNFS(crc, dir)
@@ -44,7 +44,7 @@ func (t *T) idleNFS(crc bool) {
 		return strings.TrimSpace(t.tool("ip", "netns", "exec", ourSpace, "ss", "-Htn", "state", "established", "sport = :"+nfsPort))
 	}
 	require.NotEmpty(t, established(), "there is a connection")
-	// The kernel's transport ends a connection that was idle for five minutes.
+	// The kernel's transport ends a connection that has been idle for five minutes.
 	require.True(t, t.within(7*time.Minute, func() bool { return established() == "" }), "the client ends the connection")
 	dropCaches(t)
 	require.NoError(t, checkRandom(mountPoint+"/big", 1, mountOctets), "the client connects again")
@@ -53,7 +53,7 @@ func (t *T) idleNFS(crc bool) {
 	t.stopsWell(server)
 }
 
-// eightMountsNFS mounts a server at eight places, which share connections or not as the client likes.
+// eightMountsNFS mounts a server at eight places, for which the client may or may not share connections.
 func (t *T) eightMountsNFS(crc bool) {
 	dir := t.directory()
 	server := t.serveNFS(crc, dir)
@@ -78,7 +78,7 @@ func (t *T) eightMountsNFS(crc bool) {
 	t.stopsWell(server)
 }
 
-// restartsUnderFio kills the server again and again while fio writes and verifies.
+// restartsUnderFio repeatedly kills the server while fio writes and verifies.
 func (t *T) restartsUnderFio(crc bool) {
 	dir := t.directory()
 	server := t.serveNFS(crc, dir)
@@ -100,7 +100,7 @@ func (t *T) restartsUnderFio(crc bool) {
 // restarts is how often the server is killed and started again.
 const restarts = 20
 
-// restartsNFS kills the server again and again while the client writes and reads: nothing is lost.
+// restartsNFS repeatedly kills the server while the client writes and reads: nothing must be lost.
 func (t *T) restartsNFS(crc bool) {
 	dir := t.directory()
 	server := t.serveNFS(crc, dir)

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rounds is how often each target has its turn.
+// rounds is how often each target is measured.
 const rounds = 3
 
-// nvmeFigures is the same job of fio on our target and on Linux's, over RDMA and over TCP, in turns. The figures are those of
-// one machine that does all the work: emulated, they say nothing about speed, and are no reason to fail.
+// nvmeFigures runs the same fio job on our target and on Linux's, over RDMA and over TCP, in turns. One machine does all the
+// work: if it is emulated, the figures say nothing about speed, and no case fails because of them.
 func nvmeFigures() []Case {
 	return []Case{watched(Case{
 		Name: "nvme/figures", Role: Responder, Figures: true, NoCapture: true, Limit: 15 * time.Minute, Kernel: nvmetCloses,
@@ -23,7 +23,7 @@ func nvmeFigures() []Case {
 	})}
 }
 
-// compareTargets notes the medians of the rounds.
+// compareTargets reports the medians of the rounds.
 func (t *T) compareTargets() {
 	t.tool("modprobe", "-a", "nvme_tcp", "nvmet_tcp")
 	t.serveNVMe(true, "-backing", "mem:64MiB,bs=512")
@@ -58,14 +58,14 @@ func (t *T) compareTargets() {
 	}
 }
 
-// fioIOPS are the requests per second that fio reports as JSON, of reads and writes.
+// fioIOPS returns the reads and writes per second that fio reports as JSON.
 func fioIOPS(said string) (iops float64, err error) {
 	var report struct {
 		Jobs []struct {
 			Read, Write struct{ IOPS float64 }
 		}
 	}
-	_, said, _ = strings.Cut("\n"+said, "\n{") // in front of it may be remarks
+	_, said, _ = strings.Cut("\n"+said, "\n{") // remarks may precede it
 	if err := json.Unmarshal([]byte("{"+said), &report); err != nil {
 		return 0, fmt.Errorf("fio's report: %w", err)
 	}
@@ -78,7 +78,7 @@ func fioIOPS(said string) (iops float64, err error) {
 	return iops, nil
 }
 
-// median is the middle one of an odd number of figures.
+// median returns the middle one of an odd number of figures.
 func median(figures []float64) float64 {
 	sorted := slices.Sorted(slices.Values(figures))
 	return sorted[len(sorted)/2]

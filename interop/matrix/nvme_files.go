@@ -18,7 +18,7 @@ import (
 // mountPoint is where cases mount file systems.
 const mountPoint = "/mnt"
 
-// nvmeFileSystemCases have file systems made, filled, and checked by Linux.
+// nvmeFileSystemCases make, fill and check file systems with Linux.
 func nvmeFileSystemCases() []Case {
 	var cases []Case
 	for _, kind := range []string{"ext4", "xfs"} {
@@ -51,7 +51,7 @@ func nvmeFileSystemCases() []Case {
 	return cases
 }
 
-// nvmeMTU sets the MTU of the wire for the time of the case.
+// nvmeMTU sets the MTU of the wire until the case ends.
 func (t *T) nvmeMTU(n int) {
 	set := func(n int) error {
 		return commands(fmt.Sprintf("ip link set v0 mtu %d", n), fmt.Sprintf("ip -n %s link set v1 mtu %d", ourSpace, n))
@@ -64,8 +64,8 @@ func (t *T) nvmeMTU(n int) {
 	})
 }
 
-// fileSystem has Linux make a file system on a disk, with a file of so many octets, which must be the same when the page cache
-// is empty, and check it.
+// fileSystem makes a file system on a disk with Linux, writes a file of so many octets, which must be the same when the page
+// cache is empty, and checks the file system.
 func (t *T) fileSystem(kind, disk string, octets int64) {
 	if kind == "xfs" {
 		t.tool("mkfs.xfs", "-q", "-f", disk)
@@ -81,7 +81,7 @@ func (t *T) fileSystem(kind, disk string, octets int64) {
 	t.checkFileSystem(kind, disk)
 }
 
-// checkFileSystem has the checker of a file system look at a disk that is not mounted.
+// checkFileSystem runs the checker of a file system on a disk that is not mounted.
 func (t *T) checkFileSystem(kind, disk string) {
 	if kind == "xfs" {
 		t.tool("xfs_repair", "-n", disk)
@@ -92,7 +92,7 @@ func (t *T) checkFileSystem(kind, disk string) {
 
 func (t *T) mount(kind, disk string) {
 	t.tool("mount", "-t", kind, disk, mountPoint)
-	// Unless the case has done it; not a failure of its own.
+	// The case may have done this already, so an error is not a failure.
 	t.Cleanup(func() { _ = exec.Command("umount", mountPoint).Run() })
 }
 
@@ -102,7 +102,7 @@ func dropCaches(t *T) {
 	require.NoError(t, os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0), "empty the page cache")
 }
 
-// randomOctets are octets that only the seed determines.
+// randomOctets reads octets that only the seed determines.
 type randomOctets struct{ r *rand.PCG }
 
 func newRandomOctets(seed uint64) io.Reader { return randomOctets{rand.NewPCG(seed, 0)} }
@@ -132,7 +132,7 @@ func checkRandom(file string, seed uint64, octets int64) error {
 	return checkOctets(file, newRandomOctets(seed), octets)
 }
 
-// zeroOctets are zeros without an end.
+// zeroOctets reads zeros without end.
 type zeroOctets struct{}
 
 func (zeroOctets) Read(p []byte) (int, error) {
@@ -150,7 +150,7 @@ func checkOctets(file string, want io.Reader, octets int64) error {
 	return compareOctets(f, want, octets)
 }
 
-// compareOctets compares so many octets, and names the first that differs.
+// compareOctets compares so many octets, and names the first one that differs.
 func compareOctets(got, want io.Reader, octets int64) error {
 	const part = 1 << 20
 	g, w := make([]byte, part), make([]byte, part)

@@ -12,22 +12,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tool runs a program to its end, which must be good, and returns what it says.
+// tool runs a program, which must succeed, and returns its output.
 func (t *T) tool(name string, args ...string) string {
 	p := t.start(t.command(name, args...), name)
 	p.succeed()
 	return p.out.String()
 }
 
-// command is a program in the first namespace.
+// command returns a command that runs in the first namespace.
 func (t *T) command(name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(t.Ctx, name, args...)
 }
 
-// cli runs a command of nvme-cli.
+// cli runs a command of nvme-cli, which must succeed.
 func (t *T) cli(args ...string) string { return t.tool("nvme", args...) }
 
-// fourQueues are the options of four I/O queues on a machine with two processors: two for writes, two for all else.
+// fourQueues are the options for four I/O queues on a machine with two processors: two for writes, two for all else.
 const fourQueues = "2 -W 2"
 
 // joinLinux connects Linux's host to a target, with so many I/O queues, and returns its disk.
@@ -36,10 +36,10 @@ func (t *T) joinLinux(queues string, more ...string) string {
 	return t.disk()
 }
 
-// patient is a time of Keep Alive that a busy machine does not exceed.
+// patient sets a keep alive timeout that a busy machine does not exceed.
 var patient = []string{"-k", "60"}
 
-// connectLinux connects Linux's host, and disconnects it when the case is over. It is patient, unless the case says otherwise.
+// connectLinux connects Linux's host, and disconnects it when the case ends. It uses patient unless the case sets a timeout.
 func (t *T) connectLinux(addr string, more ...string) {
 	if !slices.Contains(more, "-k") {
 		more = append(slices.Clone(patient), more...)
@@ -60,7 +60,7 @@ func (t *T) disconnectLinux() {
 	require.Empty(t, controllers(), "no controller is left")
 }
 
-// controllers are the controllers of NVMe that Linux has: "nvme0".
+// controllers returns the names of Linux's NVMe controllers, such as "nvme0".
 func controllers() []string {
 	found, err := filepath.Glob("/sys/class/nvme/nvme*")
 	if err != nil {
@@ -72,10 +72,10 @@ func controllers() []string {
 	return found
 }
 
-// diskName is that of a namespace, and not of a path to it.
+// diskName matches the name of a namespace, but not of a path to it.
 var diskName = regexp.MustCompile(`^nvme\d+n\d+$`)
 
-// disks are the namespaces that Linux has, as devices.
+// disks returns the devices of Linux's namespaces.
 func disks() (names []string) {
 	entries, err := os.ReadDir("/sys/block")
 	if err != nil {
@@ -90,7 +90,7 @@ func disks() (names []string) {
 	return names
 }
 
-// disk waits for the one namespace that there is.
+// disk waits until there is exactly one namespace, and returns its device.
 func (t *T) disk() string {
 	require.True(t, t.within(20*time.Second, func() bool {
 		d := disks()
@@ -103,7 +103,7 @@ func (t *T) disk() string {
 	return disks()[0]
 }
 
-// sysfs is an attribute of a disk.
+// sysfs returns an attribute of a disk.
 func sysfs(disk, attribute string) string {
 	b, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(disk), attribute))
 	if err != nil {

@@ -18,7 +18,7 @@ type fio struct {
 	more []string
 }
 
-// job is a run of several processes, random or one after the other, as asynchronous requests.
+// args returns the arguments of fio: its jobs send asynchronous requests.
 func (f fio) args(disk string) []string {
 	sizes := f.bs
 	if !strings.Contains(sizes, "-") {
@@ -31,7 +31,7 @@ func (f fio) args(disk string) []string {
 	}, f.more...)
 }
 
-// nvmeIOCases are B3, B4, B11 and B12: data of many kinds.
+// nvmeIOCases are B3 to B5, B11 and B12: data of many kinds.
 func nvmeIOCases() []Case {
 	c := func(name string, core bool) Case {
 		return Case{Name: "nvme/" + name, Role: Responder, Core: core, NoCapture: true, Limit: 5 * time.Minute}
@@ -58,7 +58,7 @@ func (t *T) fioOn(crc bool, f fio) {
 	t.disconnectLinux()
 }
 
-// fioTrim has one fio trim and write at random, while another verifies what it writes elsewhere on the disk.
+// fioTrim runs one fio that trims and writes at random, and another one that verifies what it writes elsewhere on the disk.
 func (t *T) fioTrim(crc bool) {
 	t.serveNVMe(crc, "-backing", "file:"+t.file("disk")+",size=256MiB,bs=512")
 	disk := t.joinLinux(fourQueues)
@@ -69,15 +69,15 @@ func (t *T) fioTrim(crc bool) {
 	t.disconnectLinux()
 }
 
-// file is a file in the memory of the guest, which goes with the case.
+// file returns the name of a file in the memory of the guest, which is removed when the case ends.
 func (t *T) file(name string) string {
 	f := "/tmp/nvme-" + name
-	_ = os.Remove(f) // that of the case before, if there was one
+	_ = os.Remove(f) // a previous case may have left it
 	t.Cleanup(func() { _ = os.Remove(f) })
 	return f
 }
 
-// longRequests has requests of exactly 1020 KiB, and of many lengths.
+// longRequests sends requests of exactly 1020 KiB, and of many lengths.
 func (t *T) longRequests(crc bool) {
 	target := t.serveNVMe(crc, "-backing", "file:"+t.file("disk")+",size=128MiB,bs=512")
 	disk := t.joinLinux("2")
@@ -90,7 +90,7 @@ func (t *T) longRequests(crc bool) {
 	t.disconnectLinux()
 }
 
-// solicited has Linux and a host of ours write at the same time to a target that asks for no more than a window of octets.
+// solicited makes Linux and our host write concurrently to a target that requests no more than a window of octets.
 func (t *T) solicited(crc bool) {
 	const window = 1 << 20
 	target := t.serveNVMe(crc, "-backing", "file:"+t.file("disk")+",size=128MiB,bs=512", "-solicit", "1MiB")
@@ -106,7 +106,7 @@ func (t *T) solicited(crc bool) {
 	t.disconnectLinux()
 }
 
-// twoHosts has Linux write what our host reads, and the reverse, on one namespace.
+// twoHosts reads with our host what Linux writes, and the reverse, on one namespace.
 func (t *T) twoHosts(crc bool) {
 	t.serveNVMe(crc, "-backing", "mem:64MiB")
 	disk := t.joinLinux("2")
@@ -124,7 +124,7 @@ func (t *T) twoHosts(crc bool) {
 	t.disconnectLinux()
 }
 
-// ourHost is a command of our host for our target.
+// ourHost returns the arguments for a command of our host at our target.
 func (t *T) ourHost(command string, crc bool) []string {
 	args := []string{command, OurIP + ":" + nvmePort, "-nqn", nvmeSubsystem}
 	if !crc {
@@ -136,7 +136,7 @@ func (t *T) ourHost(command string, crc bool) []string {
 	return args
 }
 
-// discard has Linux give back what is on the disk: zeros are read, and the file of the target shrinks.
+// discard makes Linux discard the disk: it then reads zeros, and the file of the target has shrunk.
 func (t *T) discard(crc bool) {
 	file := t.file("disk")
 	t.serveNVMe(crc, "-backing", "file:"+file+",size=64MiB")
@@ -169,7 +169,7 @@ func (t *T) discard(crc bool) {
 	t.disconnectLinux()
 }
 
-// allocated is what a file occupies.
+// allocated returns how many octets a file occupies.
 func (t *T) allocated(file string) int {
 	var kib int
 	_, err := fmt.Sscan(t.tool("du", "-k", file), &kib)

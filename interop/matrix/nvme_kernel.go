@@ -11,27 +11,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// harmless is what the kernel says at the level of a warning in cases in which nothing is wrong.
+// harmless matches what the kernel logs as a warning in cases where nothing is wrong.
 var harmless = []string{
 	`Removing ctrl: NQN`,
 	`nvme nvme\d+: rescanning namespaces`,
 	`iwarp-lab: case `,
-	// Of an emulated machine whose host is busy.
+	// An emulated machine whose host is busy logs these.
 	`hrtimer: interrupt took`,
 	`clocksource: `,
 	`TSC found unstable`,
-	`block device autoloading is deprecated`, // a device that was removed is looked for
+	`block device autoloading is deprecated`, // something looks for a removed device
 	`long keepalive RTT`,
-	`callbacks suppressed`, // there were many of a line, which is judged by itself
+	`callbacks suppressed`, // a line was repeated often; it is checked itself
 }
 
-// alarming is what is not harmless at any level.
+// alarming matches what is not harmless at any level.
 var alarming = regexp.MustCompile(`BUG:|WARNING:|Call Trace|blocked for more than|I/O error|timed? ?out|siw: .*(error|fail)`)
 
-// watchKernel has what the kernel says from now on checked at the end of the case, before the programs of the case are ended.
+// watchKernel makes the case check at its end, before it ends its programs, what the kernel has logged since this call.
 func (t *T) watchKernel() {
 	mark := t.kernelMark()
-	// A line without its end is not read until another one follows.
+	// A line without a newline is not read until another one follows.
 	require.NoError(t, os.WriteFile("/dev/kmsg", []byte("<5>"+mark+"\n"), 0), "mark in the kernel's log")
 	t.Cleanup(func() {
 		log := t.kernelSays()
@@ -46,7 +46,7 @@ func (t *T) watchKernel() {
 
 func (t *T) kernelMark() string { return fmt.Sprintf("iwarp-lab: case %s begins", t.Name) }
 
-// kernelSays is what the kernel has said since the case began.
+// kernelSays returns what the kernel has logged since the case began.
 func (t *T) kernelSays() string {
 	out, err := exec.Command("dmesg", "-r").Output()
 	if err != nil {
@@ -59,8 +59,8 @@ func (t *T) kernelSays() string {
 	return log
 }
 
-// objections are the lines of a kernel's log, with levels ("dmesg -r"), that are warnings or worse, or alarming, and neither
-// harmless nor allowed.
+// objections returns the lines of a kernel's log, with levels ("dmesg -r"), that are warnings or worse, or alarming, and are
+// neither harmless nor allowed.
 func objections(log string, allowed []string) (bad []string) {
 	fine := regexp.MustCompile(strings.Join(append(allowed, harmless...), "|"))
 	for line := range strings.Lines(log) {
@@ -72,7 +72,7 @@ func objections(log string, allowed []string) (bad []string) {
 	return bad
 }
 
-// kernelLine takes a line of "dmesg -r" apart: its level, of 0 to 7, and what it says.
+// kernelLine splits a line of "dmesg -r" into its level, 0 to 7, and its text.
 func kernelLine(line string) (level int, text string, ok bool) {
 	var priority int
 	if n, err := fmt.Sscanf(line, "<%d>", &priority); n != 1 || err != nil {

@@ -37,7 +37,7 @@ func (t *T) namespacesChange(crc bool) {
 			for _, d := range disks() {
 				have = append(have, sysfs(d, "size"))
 			}
-			slices.Sort(have) // Linux looks at several namespaces at a time, and names them in any order
+			slices.Sort(have) // Linux scans several namespaces at a time, and names them in any order
 			return strings.Join(have, " ") == strings.Join(want, " ")
 		}), "sectors of the disks: have %q, want %q", have, want)
 	}
@@ -53,7 +53,7 @@ func (t *T) namespacesChange(crc bool) {
 	t.disconnectLinux()
 }
 
-// multipath has Linux connect to two ports of the target, of which one is taken away.
+// multipath connects Linux to two ports of the target, and then removes one.
 func (t *T) multipath(crc bool) {
 	t.serveNVMe(crc, "-listen", OurIP+":"+nvmePort, "-listen", OurSecondIP+":"+nvmePort, "-backing", "file:"+t.file("disk")+",size=64MiB")
 	options := append([]string{"-i", "2", "-k", "5"}, "-c", "1", "-l", "60")
@@ -75,7 +75,7 @@ func (t *T) multipath(crc bool) {
 	t.disconnectLinux()
 }
 
-// refusals has Linux connect where it may not.
+// refusals makes Linux attempt connections that the target must refuse.
 func (t *T) refusals(crc bool) {
 	target := t.serveNVMe(crc, "-backing", "mem:16MiB", "-allow", HostNQN, "-max-queues", "1")
 	refused := func(why string, args ...string) {
@@ -95,7 +95,7 @@ func (t *T) refusals(crc bool) {
 	target.stop()
 }
 
-// deviceMapper makes a device of a disk in memory, through a table of dmsetup.
+// deviceMapper makes a device on a disk in memory, with a table for dmsetup.
 func (t *T) deviceMapper(table string) string {
 	t.tool("modprobe", "brd", "rd_nr=1", "rd_size=32768")
 	t.tool("dmsetup", "create", "lab", "--table", table)
@@ -108,12 +108,12 @@ func (t *T) deviceMapper(table string) string {
 	return "/dev/mapper/lab"
 }
 
-// mediumFails has a part of the disk behind the target fail.
+// mediumFails uses a disk behind the target of which a part fails.
 func (t *T) mediumFails(crc bool) {
 	device := t.deviceMapper("0 32768 linear /dev/ram0 0\n32768 8192 error\n40960 24576 linear /dev/ram0 40960")
 	t.serveNVMe(crc, "-backing", "block:"+device+",direct")
 	disk := t.joinLinux("2")
-	// Linux's word for an error of the medium.
+	// This is how Linux reports an error of the medium.
 	t.fails("No data available", "dd", "if=/dev/zero", "of="+disk, "bs=64k", "seek=256", "count=1", "oflag=direct")
 	t.fails("No data available", "dd", "if="+disk, "of=/dev/null", "bs=64k", "skip=256", "count=1", "iflag=direct")
 	require.NoError(t, writeRandom(disk, 8, 8<<20), "the rest of the disk is good")
@@ -123,14 +123,14 @@ func (t *T) mediumFails(crc bool) {
 	t.disconnectLinux()
 }
 
-// fails runs a program that must fail, and say why.
+// fails runs a program, which must fail and say why.
 func (t *T) fails(why, name string, args ...string) {
 	out, err := t.command(name, args...).CombinedOutput()
 	require.Error(t, err, "%s %v: %s", name, args, out)
 	require.Contains(t, string(out), why, "%s %v", name, args)
 }
 
-// mediumFull has the memory behind the target be full.
+// mediumFull fills the memory behind the target.
 func (t *T) mediumFull(crc bool) {
 	t.serveNVMe(crc, "-backing", "mem:64MiB,cap=8MiB")
 	disk := t.joinLinux("2")
@@ -141,7 +141,7 @@ func (t *T) mediumFull(crc bool) {
 	t.disconnectLinux()
 }
 
-// mediumSlow has the disk behind the target stand still for longer than the host waits for a response.
+// mediumSlow stops the disk behind the target for longer than the host waits for a response.
 func (t *T) mediumSlow(crc bool) {
 	device := t.deviceMapper("0 65536 linear /dev/ram0 0")
 	t.serveNVMe(crc, "-backing", "block:"+device+",direct")

@@ -11,16 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Where Linux's target and its disk in memory are configured.
+// The directories that configure Linux's target and its disk in memory.
 const (
 	nvmetRoot = "/sys/kernel/config/nvmet"
 	nullbRoot = "/sys/kernel/config/nullb"
 )
 
-// nvmetUUID is that of the namespace of Linux's target.
+// nvmetUUID is the UUID of the namespace of Linux's target.
 const nvmetUUID = "0dd0f00d-1234-4678-9abc-def012345678"
 
-// nvmet has Linux's target offer a disk over transports, each on a port of its own from nvmePort on, until the case is over.
+// nvmet makes Linux's target offer a disk over transports, each on its own port from nvmePort on, until the case ends.
 func (t *T) nvmet(disk string, transports ...string) {
 	sub := filepath.Join(nvmetRoot, "subsystems", nvmeSubsystem)
 	t.configure(sub, "attr_allow_any_host", "1")
@@ -39,7 +39,7 @@ func (t *T) nvmet(disk string, transports ...string) {
 	}
 }
 
-// configure makes a folder of configfs, and sets attributes: name, value, and so on. The folder goes when the case is over.
+// configure makes a directory of configfs, and sets attributes, given as names and values. It removes the directory when the case ends.
 func (t *T) configure(dir string, attributes ...string) {
 	require.NoError(t, os.Mkdir(dir, 0o755), "configure")
 	t.Cleanup(func() {
@@ -58,14 +58,14 @@ func (t *T) write(file, text string) {
 	}
 }
 
-// nullBlock makes a disk in memory, of 64 MiB, with sectors of so many octets.
+// nullBlock makes a disk in memory, of 64 MiB, with sectors of the given size.
 func (t *T) nullBlock(sector int) string {
 	t.tool("modprobe", "null_blk", "nr_devices=0")
 	t.configure(filepath.Join(nullbRoot, "lab"),
 		"memory_backed", "1", "size", "64", "blocksize", fmt.Sprint(sector), "discard", "1", "power", "1")
 	index, err := os.ReadFile(filepath.Join(nullbRoot, "lab/index"))
 	require.NoError(t, err)
-	// 6.12 names the disk as the folder is named.
+	// Linux 6.12 names the disk after the directory.
 	for _, disk := range []string{"/dev/lab", "/dev/nullb" + strings.TrimSpace(string(index))} {
 		if _, err := os.Stat(disk); err == nil {
 			return disk
@@ -80,8 +80,8 @@ func (t *T) script(name string, crc bool) *process {
 	return t.start(exec.Command("ip", "netns", "exec", ourSpace, "/tmp/guest", "nvme-host", name, PeerIP+":"+nvmePort, nvmeSubsystem, fmt.Sprint(crc)), name)
 }
 
-// nvmetCloses is what Linux's target says when a connection has ended: it answers the Async Event Request that is still
-// outstanding, and cannot.
+// nvmetCloses matches what Linux's target logs when a connection has ended: it tries to answer the Async Event Request that
+// is still outstanding, and fails.
 var nvmetCloses = []string{`nvmet_rdma: (post_recv cmd|sending cmd response) failed`}
 
 // nvmetCases are C1 to C6: our host and Linux's target.
@@ -98,8 +98,8 @@ func nvmetCases() []Case {
 		})...)
 	}
 	returns := c("C3/port-returns", false)
-	// The host may be interrupted while it connects, and says so with a Terminate (RFC 6581 section 9). siw shows the layer
-	// and the type of a Terminate in each other's place.
+	// The host may be interrupted while it connects, and reports that with a Terminate (RFC 6581 section 9). siw logs the layer
+	// and the type of a Terminate exchanged.
 	returns.Kernel = append([]string{`siw: got TERMINATE. layer 0, type 2, code 5`}, nvmetCloses...)
 	cases = append(cases, crcBoth(returns, (*T).portReturns)...)
 	cases = append(cases, crcBoth(c("C4/disabled", false), (*T).namespaceDisabled)...)
@@ -118,7 +118,7 @@ func nvmetCases() []Case {
 	})...)
 }
 
-// inspectNvmet compares what our host shows of Linux's target with what the target was told, and what our program shows.
+// inspectNvmet compares what our host and our program show about Linux's target with the target's configuration.
 func (t *T) inspectNvmet(crc bool) {
 	t.nvmet(t.nullBlock(512), "rdma")
 	p := t.script("inspect", crc)
@@ -132,7 +132,7 @@ func (t *T) inspectNvmet(crc bool) {
 	require.Contains(t, t.nvmeOursSays("discover", PeerIP+":"+nvmePort), nvmeSubsystem, "nvme discover of ours")
 }
 
-// portReturns has the port of Linux's target go and come back while our host uses it.
+// portReturns removes the port of Linux's target and restores it while our host uses it.
 func (t *T) portReturns(crc bool) {
 	t.nvmet(t.nullBlock(512), "rdma")
 	p := t.script("steady", crc)
@@ -148,7 +148,7 @@ func (t *T) portReturns(crc bool) {
 	require.Contains(t, p.out.String(), "rounds ")
 }
 
-// namespaceDisabled has the namespace of Linux's target disabled under our host, which must say so and not hang, and enabled again.
+// namespaceDisabled disables the namespace of Linux's target while our host uses it, which must report that and not hang, and enables it again.
 func (t *T) namespaceDisabled(crc bool) {
 	t.nvmet(t.nullBlock(512), "rdma")
 	p := t.script("steady", crc)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What Linux's host says when its connections are lost and it connects again.
+// What Linux's host logs when its connections are lost and it connects again.
 var recovering = []string{
 	`nvme nvme\d+: `, // every step of the recovery
 	`nvme\d+c?\d*n\d+: I/O`,
@@ -38,10 +38,10 @@ func nvmeRecoveryCases() []Case {
 	return cases
 }
 
-// reconnect are the options of a host that connects again soon.
+// reconnect are the options for a host that connects again soon.
 var reconnect = []string{"-c", "1", "-l", "60", "-k", "5"}
 
-// busy runs fio on a disk for some time: it writes all over it, and verifies.
+// busy runs fio on a disk for some time: it writes all over the disk, and verifies.
 func (t *T) busy(disk string, seconds int) *process {
 	f := fio{rw: "randwrite", bs: "4k", jobs: 2, size: "8m", more: []string{
 		"--time_based", fmt.Sprintf("--runtime=%d", seconds), "--rate_iops=300", "--verify_backlog=256",
@@ -62,7 +62,7 @@ func (t *T) live() {
 	}), "the controllers are live again: %q", controllers())
 }
 
-// restart stops the target in order, and starts it again, while Linux writes.
+// restart stops the target gracefully, and starts it again, while Linux writes.
 func (t *T) restart(crc bool) {
 	target := t.serveNVMe(crc, "-backing", "file:"+t.file("disk")+",size=64MiB")
 	disk := t.joinLinux("2", reconnect...)
@@ -79,7 +79,7 @@ func (t *T) restart(crc bool) {
 	t.disconnectLinux()
 }
 
-// killed kills the target in the middle of writes. What was made durable before is there.
+// killed kills the target in the middle of writes. Octets that were durable before must still be there.
 func (t *T) killed(crc bool) {
 	target := t.serveNVMe(crc, "-backing", "file:"+t.file("disk")+",size=64MiB")
 	disk := t.joinLinux("2", reconnect...)
@@ -102,7 +102,7 @@ func (t *T) killed(crc bool) {
 	t.disconnectLinux()
 }
 
-// resetLoop resets the controller again and again while Linux writes.
+// resetLoop repeatedly resets the controller while Linux writes.
 func (t *T) resetLoop(crc bool) {
 	t.serveNVMe(crc, "-backing", "file:"+t.file("disk")+",size=64MiB")
 	disk := t.joinLinux("2", reconnect...)
@@ -116,7 +116,7 @@ func (t *T) resetLoop(crc bool) {
 	t.disconnectLinux()
 }
 
-// queuesEnded has the target close an I/O queue, and then the admin queue, while Linux writes.
+// queuesEnded makes the target close an I/O queue, and then the admin queue, while Linux writes.
 func (t *T) queuesEnded(crc bool) {
 	target := t.serveNVMe(crc, "-backing", "file:"+t.file("disk")+",size=64MiB")
 	disk := t.joinLinux("2", reconnect...)
@@ -131,7 +131,7 @@ func (t *T) queuesEnded(crc bool) {
 	t.disconnectLinux()
 }
 
-// stopped has the target stand still for longer than the host waits for an answer to Keep Alive.
+// stopped stops the process of the target for longer than the host waits for an answer to Keep Alive.
 func (t *T) stopped(crc bool) {
 	target := t.serveNVMe(crc, "-backing", "file:"+t.file("disk")+",size=64MiB")
 	disk := t.joinLinux("2", reconnect...)

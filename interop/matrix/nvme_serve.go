@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nvmeProgram is ours, built from examples/nvme/cmd.
+// nvmeProgram is our program, built from examples/nvme/cmd.
 const nvmeProgram = "/tmp/nvmego"
 
 // nvmeOurs starts our program on our side.
@@ -19,7 +19,7 @@ func (t *T) nvmeOurs(args ...string) *process {
 	return t.start(exec.Command("ip", append([]string{"netns", "exec", ourSpace, nvmeProgram}, args...)...), nvmeProgram)
 }
 
-// nvmeOursSays runs our program to its end, which must be good, and returns what it says.
+// nvmeOursSays runs our program, which must succeed, and returns its output.
 func (t *T) nvmeOursSays(args ...string) string {
 	p := t.nvmeOurs(args...)
 	p.succeed()
@@ -54,24 +54,24 @@ func (t *T) startTarget(args []string) *nvmeTarget {
 	return n
 }
 
-// says waits until a program that goes on has said something.
+// says waits until a running program has printed a text.
 func (p *process) says(what string) {
 	t := p.t
 	require.True(t, t.within(30*time.Second, func() bool { return !p.running() || strings.Contains(p.out.String(), what) }), "%s says %q; it said %q", p.name, what, p.lastWords())
 	require.True(t, p.running(), "%s has ended; it said %q", p.name, p.lastWords())
 }
 
-// again starts the target again, as it was.
+// again starts the target again, with the same arguments.
 func (n *nvmeTarget) again() *nvmeTarget { return n.t.startTarget(n.args) }
 
-// stop ends the target in order.
+// stop ends the target gracefully.
 func (n *nvmeTarget) stop() {
 	require.NoError(n.t, n.cmd.Process.Signal(syscall.SIGTERM), "the target runs")
 	require.True(n.t, n.t.endsWithin(n.done, 30*time.Second), "the target ends with SIGTERM")
 	require.NoError(n.t, n.err, "the target ends well; it said %q", n.lastWords())
 }
 
-// control gives the target a command, which must be done, and returns what it says.
+// control sends the target a command, which must succeed, and returns the answer.
 func (n *nvmeTarget) control(command string) string {
 	before := len(n.out.String())
 	_, err := io.WriteString(n.in, command+"\n")
@@ -88,7 +88,7 @@ func (n *nvmeTarget) control(command string) string {
 	return strings.TrimPrefix(answer(), "ok ")
 }
 
-// stats are the counters of the target.
+// stats returns the counters of the target.
 func (n *nvmeTarget) stats() map[string]any {
 	var s map[string]any
 	require.NoError(n.t, json.Unmarshal([]byte(n.control("stats")), &s), "counters of the target")

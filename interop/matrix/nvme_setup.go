@@ -6,13 +6,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nvmeSetUpCases are B1: what the tools of an administrator show and do.
+// nvmeSetUpCases are B1: what an administrator's tools show and do.
 func nvmeSetUpCases() []Case {
 	c := Case{Name: "nvme/B1/tools", Role: Responder, Core: true}
 	return crcBoth(c, (*T).nvmeTools)
 }
 
-// nvmeTools goes through the commands of nvme-cli.
+// nvmeTools runs the commands of nvme-cli.
 func (t *T) nvmeTools(crc bool) {
 	target := t.serveNVMe(crc, "-backing", "mem:64MiB")
 	found := t.cli("discover", "-t", "rdma", "-a", OurIP, "-s", nvmePort, "-q", HostNQN, "-I", nvmeHostID)
@@ -32,7 +32,7 @@ func (t *T) nvmeTools(crc bool) {
 	target.stop()
 }
 
-// nvmeInspect has nvme-cli show everything of a connected controller.
+// nvmeInspect makes nvme-cli show everything about a connected controller.
 func (t *T) nvmeInspect(disk, controller string) {
 	ctrl := "/dev/" + controller
 	contains := func(what string, want ...string) {

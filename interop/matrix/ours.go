@@ -20,21 +20,21 @@ type end struct {
 	pd   *iwarp.PD
 	qp   *iwarp.QP
 	port int // of the listener, which is ours or the peer's
-	// listener is there if the peer is the initiator.
+	// listener is set if the peer is the initiator.
 	listener *iwarp.Listener
-	// peerPD is the private data of the Request, from either side, as it arrived;
-	// connectPD what the peer says that came with our Reply.
+	// peerPD is the private data of the Request, from either side, as it arrived.
+	// connectPD is the private data of our Reply, as the peer reports it.
 	peerPD, connectPD []byte
 }
 
-// What the library has by default, for an idle machine.
+// The defaults of the library, which suit an idle machine.
 const (
 	closeTimeout    = 5 * time.Second
 	setupTimeout    = 5 * time.Second
 	progressTimeout = 2 * time.Second
 )
 
-// open opens an RNIC of its own for the case.
+// open opens a new RNIC for the case.
 func (t *T) open() *end {
 	rnic, err := iwarp.Open(&iwarp.Config{CloseTimeout: t.pace.Stretch(closeTimeout)})
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func (t *T) open() *end {
 	return &end{t: t, rnic: rnic, pd: pd, port: basePort}
 }
 
-// config completes what a case says of its QP.
+// config completes the QPConfig of a case.
 func (e *end) config(qc iwarp.QPConfig) *iwarp.QPConfig {
 	qc.PD = e.pd
 	if qc.RNRWait == 0 {
@@ -59,10 +59,10 @@ func (e *end) config(qc iwarp.QPConfig) *iwarp.QPConfig {
 
 func hostPort(ip string) string { return net.JoinHostPort(ip, strconv.Itoa(basePort)) }
 
-// at is an address with the port of this end.
+// at returns an address with the port of this end.
 func (e *end) at(ip string) string { return net.JoinHostPort(ip, strconv.Itoa(e.port)) }
 
-// A setting is how a pair is connected.
+// A setting says how to connect a pair.
 type setting struct {
 	options string // of the peer
 	qc      iwarp.QPConfig
@@ -96,8 +96,8 @@ func (t *T) initiate(e *end, p *peer, s setting) {
 	require.NoError(t, err, "Dial")
 }
 
-// respond takes the peer's connection, and the first message that RFC 5044 section
-// 7.1.2 wants from an initiator before the responder may send.
+// respond accepts the peer's connection, and receives the first message that RFC 5044 section
+// 7.1.2 requires from an initiator before the responder may send.
 func (t *T) respond(e *end, p *peer, s setting) {
 	e.listen()
 	t.respondOnce(e, p, s)
@@ -112,10 +112,10 @@ func (e *end) listen() {
 	})
 	require.NoError(e.t, err, "Listen")
 	l := e.listener
-	e.t.Cleanup(func() { _ = l.Close() }) // the RNIC's end would do
+	e.t.Cleanup(func() { _ = l.Close() }) // closing the RNIC would suffice
 }
 
-// respondOnce takes one connection of the peer.
+// respondOnce accepts one connection of the peer.
 func (t *T) respondOnce(e *end, p *peer, s setting) {
 	p.do("resolve %s %d", OurIP, e.port)
 	answer := make(chan string, 1)
@@ -143,7 +143,7 @@ func (e *end) hello(p *peer) {
 	e.received(1)
 }
 
-// mr registers memory of ours.
+// mr registers memory of our end.
 func (e *end) mr(n int, access stag.Access) ([]byte, *iwarp.MR) {
 	b := make([]byte, n)
 	mr, err := e.pd.RegisterMR(b, access, nil)

@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// Access rights as libibverbs has them.
+// Access rights, with the values of libibverbs.
 const (
 	localWrite  = 1
 	remoteWrite = 2
@@ -24,8 +24,7 @@ const (
 	all         = localWrite | remoteWrite | remoteRead
 )
 
-// A peer is the program of peer.c on siw's side: it does what it is told, one command
-// at a time.
+// A peer is the program of peer.c on siw's side, which executes one command at a time.
 type peer struct {
 	t    *T
 	proc *process
@@ -61,7 +60,7 @@ func (t *T) peer(options string) *peer {
 	return p
 }
 
-// try gives a command and returns the peer's answer, whatever it is.
+// try sends a command and returns the peer's answer, whatever it is.
 func (p *peer) try(format string, args ...any) string {
 	line := fmt.Sprintf(format, args...)
 	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
@@ -73,7 +72,7 @@ func (p *peer) try(format string, args ...any) string {
 	return p.out.Text()
 }
 
-// do gives a command, expects "ok", and returns the words after it.
+// do sends a command, expects "ok", and returns the words after it.
 func (p *peer) do(format string, args ...any) []string {
 	answer := p.try(format, args...)
 	rest, ok := strings.CutPrefix(answer, "ok")
@@ -110,10 +109,10 @@ func (p *peer) read(id, i, off, n int, flags string, from iwarp.RemoteBuffer) {
 	p.do("read %d %d %d %d %s %d %d", id, i, off, n, flags, from.STag, from.TO)
 }
 
-// A completion is one of the peer's.
+// A completion is a completion of the peer.
 type completion struct{ id, opcode, status, length, invalidated uint64 }
 
-// wait takes n completions, in their order.
+// wait takes n completions, in order.
 func (p *peer) wait(n int) []completion {
 	words := p.do("wait %d", n)
 	require.Len(p.t, words, n)
@@ -145,7 +144,7 @@ func (p *peer) privateData(words []string) []byte {
 	return b
 }
 
-// hexOf is how the peer takes private data.
+// hexOf returns private data in the form that the peer accepts.
 func hexOf(b []byte) string {
 	if len(b) == 0 {
 		return "-"

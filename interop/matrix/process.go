@@ -18,13 +18,13 @@ type process struct {
 	t    *T
 	name string
 	cmd  *exec.Cmd
-	out  output // what it says
-	errs output // what it complains about
+	out  output // standard output
+	errs output // standard error
 	done chan struct{}
 	err  error // how it ended, once done is closed
 }
 
-// An output collects what a program says.
+// An output collects the output of a program.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -52,8 +52,8 @@ func (t *T) ours(name string, args ...string) *process {
 	return t.start(exec.Command(name, args...), name)
 }
 
-// start starts a program whose output is kept in the case's folder, and which ends
-// with the case.
+// start starts a program that ends with the case, and whose output is kept in the case's
+// folder.
 func (t *T) start(cmd *exec.Cmd, name string) *process {
 	p := &process{t: t, name: filepath.Base(name), cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &p.out, &p.errs
@@ -66,7 +66,7 @@ func (t *T) start(cmd *exec.Cmd, name string) *process {
 	return p
 }
 
-// discard ends the program if it still runs, and keeps what it said.
+// discard ends the program if it still runs, and keeps its output.
 func (p *process) discard() {
 	p.kill()
 	f, err := os.OpenFile(filepath.Join(p.t.Dir, p.name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -79,7 +79,7 @@ func (p *process) discard() {
 		how = fmt.Sprint(p.err)
 	}
 	fmt.Fprintf(f, "# %s: %s\n%s%s", strings.Join(p.cmd.Args, " "), how, p.out.String(), p.errs.String())
-	_ = f.Close() // a log
+	_ = f.Close() // only a log
 }
 
 // kill ends the program as kill -9 does and waits for its end.
@@ -106,14 +106,14 @@ func (p *process) wait() error {
 	}
 }
 
-// locate leaves in the case's folder what the kernel tells of a program that does not end: its descriptors, and of each thread
-// the system call in which it waits.
+// locate writes to the case's folder what the kernel reports about a program that does not end: its descriptors, and the system
+// call in which each thread waits.
 func (p *process) locate() {
 	var b bytes.Buffer
 	proc := fmt.Sprintf("/proc/%d", p.cmd.Process.Pid)
 	fds, _ := filepath.Glob(proc + "/fd/*")
 	for _, fd := range fds {
-		to, _ := os.Readlink(fd) // it may be gone
+		to, _ := os.Readlink(fd) // it may be closed already
 		fmt.Fprintf(&b, "%s -> %s\n", fd, to)
 	}
 	about, _ := filepath.Glob(proc + "/task/*/*")
@@ -143,14 +143,14 @@ func (p *process) running() bool {
 	}
 }
 
-// lastWords is the end of what the program said, its complaints last.
+// lastWords returns the end of the program's output, followed by that of its standard error.
 func (p *process) lastWords() string {
 	lines := strings.Split(strings.TrimSpace(p.out.String()+"\n"+p.errs.String()), "\n")
 	s := strings.Join(lines[max(0, len(lines)-3):], " | ")
 	return s[max(0, len(s)-300):]
 }
 
-// listening waits until the server, of the given side, listens on the port of all cases.
+// listening waits until the server on the given side listens on basePort.
 func (p *process) listening(peer bool) { p.listeningAt(peer, basePort) }
 
 // listeningAt is listening for another port.
@@ -166,7 +166,7 @@ func (p *process) listeningAt(peer bool, port int) {
 	require.True(p.t, p.running(), "%s ended at once; it said %q", p.name, p.lastWords())
 }
 
-// eventually tries until it succeeds or the case's time is over.
+// eventually calls try until it succeeds or the case has reached its limit.
 func (t *T) eventually(try func() bool) bool {
 	for t.Ctx.Err() == nil {
 		if try() {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// program is our side of rping, where /init has put it.
+// program is our counterpart of rping, where /init has put it.
 const program = "/tmp/iwarp"
 
 // An rpingRun is a conversation of rping with iwarp ping.
@@ -47,7 +47,7 @@ func rpingCases() []Case {
 	return all
 }
 
-// args are the flags of either program.
+// args returns the flags of either program.
 func (r rpingRun) args(server bool, ip string) []string {
 	role := "-c"
 	if server {
@@ -56,7 +56,7 @@ func (r rpingRun) args(server bool, ip string) []string {
 	return []string{role, "-a", ip, "-p", strconv.Itoa(basePort), "-S", strconv.Itoa(r.size), "-C", strconv.Itoa(r.count), "-V"}
 }
 
-// serverIP is the address of the end that does not initiate.
+// serverIP returns the address of the responder.
 func (t *T) serverIP(v6 bool) string {
 	switch {
 	case t.Role == Initiator && v6:
@@ -73,7 +73,7 @@ func (t *T) serverIP(v6 bool) string {
 func (t *T) servePing(args ...string) *process {
 	if t.Role == Initiator {
 		p := t.siw("rping", args...)
-		p.listening(true) // a socket of the kernel's, which ss lists as any other
+		p.listening(true) // it is a socket of the kernel, which ss lists like any other
 		return p
 	}
 	p := t.ours(program, append([]string{"ping"}, args...)...)
@@ -91,12 +91,12 @@ func (t *T) clientPing(args ...string) *process {
 
 func (t *T) rping(r rpingRun) {
 	ip := t.serverIP(r.v6)
-	// rping ends with status 0 even if it failed: what it prints has to be counted.
+	// rping ends with status 0 even if it failed, so the pings that it prints must be counted.
 	verbose := r.count*r.size < 1<<20
 	serverArgs, clientArgs := r.args(true, ip), r.args(false, ip)
 	if verbose {
 		clientArgs = append(clientArgs, "-v")
-		// Our own trace, which the host decodes as it does the capture.
+		// The host decodes our own trace like the capture.
 		trace := []string{"--trace", filepath.Join(t.Dir, "trace.pcap")}
 		if t.Role == Initiator {
 			clientArgs = append(clientArgs, trace...)
@@ -114,12 +114,12 @@ func (t *T) rping(r rpingRun) {
 		server.succeed()
 		return
 	}
-	// rping's server reports its client's leaving as an error of its own.
+	// rping's server reports it as an error that its client leaves.
 	require.True(t, t.eventually(func() bool { return !server.running() }), "rping's server ends with its client")
 }
 
-// rpingPersistent has 16 clients at once. Those of rping's server must not connect at
-// once: of two requests that come together it loses one (the second overwrites
+// rpingPersistent runs 16 clients at once. Clients of rping's server must not connect
+// simultaneously: of two concurrent requests it loses one (the second overwrites
 // cb->child_cm_id before the thread of the first has copied it).
 func (t *T) rpingPersistent() {
 	r := rpingRun{size: 4096, count: 100}

@@ -18,17 +18,17 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
 )
 
-// The two back ends of SCTP, by their networks.
+// The networks of the two back ends of SCTP.
 const (
 	inKernel = "sctp"
 	overUDP  = "sctp+udp"
 )
 
-// udpPort is the one of SCTP over UDP (RFC 6951), which a kernel has for all its ports.
+// udpPort is the UDP port of SCTP over UDP (RFC 6951), which a kernel uses for all its SCTP ports.
 const udpPort = 9899
 
-// sctpCases have us at both ends: there is no other implementation of RFC 5043. What is
-// beneath is the kernel's at one end at least.
+// sctpCases run this library at both ends, since there is no other implementation of RFC 5043.
+// At least one end uses the SCTP of the kernel.
 func sctpCases() []Case {
 	cases := []Case{
 		{Name: "sctp/no-indication/asked", Core: true, Run: (*T).askedWithoutIndication},
@@ -58,7 +58,7 @@ func sctpCases() []Case {
 	return cases
 }
 
-// An sctpPair is what the two ends go over, ours first.
+// An sctpPair names the networks of the two ends.
 type sctpPair struct {
 	ours, theirs string
 	v6           bool
@@ -69,7 +69,7 @@ func (p sctpPair) String() string {
 	return names[p.ours] + "-" + names[p.theirs]
 }
 
-// sctpServer starts the other end, and returns where it is to be found.
+// sctpServer starts the other end, and returns the address at which it listens.
 func (t *T) sctpServer(pair sctpPair) (server *process, addr string) {
 	require.NoError(t, commands("modprobe sctp"))
 	ip := PeerIP
@@ -98,7 +98,7 @@ func (t *T) self(args ...string) *process {
 	return t.siw(program, args...)
 }
 
-// other is self, and waits until it listens.
+// other is like self, and waits until the program listens.
 func (t *T) other(args ...string) *process {
 	p := t.self(args...)
 	require.True(t, t.eventually(func() bool { return strings.Contains(p.out.String(), "ready") || !p.running() }))
@@ -106,9 +106,9 @@ func (t *T) other(args ...string) *process {
 	return p
 }
 
-// encapsulate has the kernel of one end, ours or the other, speak SCTP over UDP. What it
-// sends must then be packets: a pair of virtual devices hands on several in one, as one
-// would to a network card that cuts them, and to the user-space end that is garbage.
+// encapsulate makes the kernel of one end, ours or the other, use SCTP over UDP. The kernel must
+// then send single packets: a pair of virtual devices passes on several packets as one, as to a
+// network card that splits them, and the user-space end cannot parse that.
 func (t *T) encapsulate(ours bool) {
 	device, space := ourDevice, ""
 	if !ours {
@@ -129,8 +129,8 @@ func (t *T) encapsulate(ours bool) {
 	})
 }
 
-// A session is a connection to the other end, with the memory that this lends and memory
-// of our own for either direction.
+// A session is a connection to the other end, with the region that the other end advertises, and
+// memory of our own for each direction.
 type session struct {
 	*end
 	theirs        iwarp.RemoteBuffer
@@ -138,7 +138,7 @@ type session struct {
 	outMR, backMR *iwarp.MR
 }
 
-// openSCTP is open for peers that may fall silent.
+// openSCTP is like open, for peers that may stop responding.
 func (t *T) openSCTP(patience time.Duration) *end {
 	rnic, err := iwarp.Open(&iwarp.Config{PeerTimeout: patience, CloseTimeout: t.pace.Stretch(closeTimeout)})
 	require.NoError(t, err)
@@ -148,8 +148,8 @@ func (t *T) openSCTP(patience time.Duration) *end {
 	return &end{t: t, rnic: rnic, pd: pd}
 }
 
-// dialSCTP connects e to the other end. It may be called by several goroutines, for as
-// many copies of e.
+// dialSCTP connects a copy of e to the other end. Several goroutines may call it at the same
+// time.
 func (e *end) dialSCTP(network, addr string, n int) (*session, error) {
 	qp, err := e.rnic.Dial(e.t.Ctx, network, addr, e.config(iwarp.QPConfig{}))
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *session) move(off, n, seed int) error {
 	return s.compare(n)
 }
 
-// compare looks at what has come back.
+// compare compares the octets that have come back with those that were sent.
 func (s *session) compare(n int) error {
 	if !bytes.Equal(s.out[:n], s.in[:n]) {
 		return fmt.Errorf("%d octets have come back otherwise than they went", n)
@@ -236,14 +236,14 @@ func (t *T) sctpTalk(pair sctpPair) {
 	require.NoError(t, s.qp.Close(), "the end is graceful")
 }
 
-// zeros are eight of them.
+// zeros returns eight octets that are zero.
 func (s *session) zeros() iwarp.SGE {
 	clear(s.out[:8])
 	return s.outMR.Slice(0, 8)
 }
 
-// manySessions has sixty QPs on one association move data at once; half of them end
-// in the middle of it.
+// manySessions moves data at once over sixty QPs on one association; half of them end
+// meanwhile.
 func (t *T) manySessions() {
 	const n, size = 60, 20_000
 	_, addr := t.sctpServer(sctpPair{inKernel, inKernel, false})
@@ -268,7 +268,7 @@ func (t *T) manySessions() {
 	t.each(n/2, func(i int) error { return all[2*i].move(0, size, i) })
 }
 
-// each calls f for each of n, at the same time.
+// each calls f for 0 to n-1 concurrently.
 func (t *T) each(n int, f func(i int) error) {
 	errs := make([]error, n)
 	var running sync.WaitGroup
@@ -281,8 +281,8 @@ func (t *T) each(n int, f func(i int) error) {
 	}
 }
 
-// blockedSessions has twenty QPs, each on an association of its own, wait for a message,
-// which takes no operating system thread for each.
+// blockedSessions waits for messages on twenty QPs, each on an association of its own, which
+// must not occupy a thread of the operating system for each.
 func (t *T) blockedSessions() {
 	const n, few = 20, 10
 	_, addr := t.sctpServer(sctpPair{inKernel, inKernel, false})
@@ -300,7 +300,7 @@ func (t *T) blockedSessions() {
 			got <- err
 		}()
 	}
-	time.Sleep(200 * time.Millisecond) // for those that would block
+	time.Sleep(200 * time.Millisecond) // until all of them wait
 	require.Less(t, threads(t), before+few, "%d blocked QPs, %d threads before", n, before)
 	for _, s := range all {
 		require.NoError(t, s.qp.Send(t.Ctx, s.outMR.Slice(0, 1)))
@@ -310,7 +310,7 @@ func (t *T) blockedSessions() {
 	}
 }
 
-// threads counts those of this program.
+// threads counts the threads of this program.
 func threads(t *T) int {
 	tasks, err := os.ReadDir("/proc/self/task")
 	require.NoError(t, err)
@@ -347,7 +347,7 @@ func (s *session) endsWithin(d time.Duration) {
 	require.Error(s.t, s.qp.Err())
 }
 
-// idleLinkDown takes the link away from an idle session, so that only heartbeats can detect it.
+// idleLinkDown takes the link of an idle session down, so that only heartbeats can detect it.
 func (t *T) idleLinkDown() {
 	_, addr := t.sctpServer(sctpPair{inKernel, inKernel, false})
 	s, err := t.openSCTP(t.pace.Stretch(2*time.Second)).dialSCTP(inKernel, addr, 100)
@@ -357,18 +357,18 @@ func (t *T) idleLinkDown() {
 	s.endsWithin(10 * time.Second)
 }
 
-// linkDown takes the link between the two ends away until the case is over.
+// linkDown takes the link between the two ends down until the case ends.
 func (t *T) linkDown() {
 	require.NoError(t, commands("ip link set "+ourDevice+" down"))
 	t.Cleanup(func() {
-		// What goes with the link has to come again.
+		// Addresses that were lost with the link must be restored.
 		if err := commands("ip link set "+ourDevice+" up", "ip addr replace "+OurIP6+"/64 dev "+ourDevice+" nodad"); err != nil {
 			t.Errorf("%v", err)
 		}
 	})
 }
 
-// multihoming has two addresses at each end, on two links, one of which goes away.
+// multihoming uses two addresses at each end, on two links, one of which goes down.
 func (t *T) multihoming() {
 	const (
 		ourSecond, peerSecond     = "10.2.0.1", "10.2.0.2"
@@ -399,7 +399,7 @@ func (t *T) multihoming() {
 	require.NoError(t, s.qp.Close())
 }
 
-// hosts are the IP addresses of an endpoint of the kernel's.
+// hosts returns the IP addresses of an endpoint of the kernel.
 func hosts(a net.Addr) []string {
 	var all []string
 	if a, ok := a.(sctpkernel.Addr); ok {

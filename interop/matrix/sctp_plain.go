@@ -12,12 +12,11 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
 )
 
-// indication is the parameter of INIT and INIT ACK by which DDP is told (RFC 5043 section
-// 5.1).
+// indication is the parameter of INIT and INIT ACK that indicates DDP (RFC 5043 section 5.1).
 const indication = "\xc0\x06\x00\x08\x00\x00\x00\x01"
 
-// PlainSCTP runs a peer that speaks SCTP without the indication of DDP. It listens at addr, or,
-// with dial, connects to addr, and writes to say how the association has ended.
+// PlainSCTP runs a peer that uses SCTP without the indication of DDP. It listens at addr, or
+// connects to addr if dial is set, and writes to say how the association has ended.
 func PlainSCTP(dial bool, addr string, say io.Writer) error {
 	at, err := library.ResolveSCTPAddr("sctp", addr)
 	if err != nil {
@@ -29,7 +28,7 @@ func PlainSCTP(dial bool, addr string, say io.Writer) error {
 	} else {
 		c, err = acceptOne(at, say)
 	}
-	if err == nil { // else it has ended already
+	if err == nil { // otherwise it has ended already
 		_, err = c.Read(make([]byte, 100))
 	}
 	fmt.Fprintf(say, "ended: %v\n", err)
@@ -46,7 +45,7 @@ func acceptOne(at *library.SCTPAddr, say io.Writer) (net.Conn, error) {
 }
 
 // plainSCTPIsReset expects the association of a PlainSCTP to be aborted. Linux reports a reset if
-// the association was accepted before; an association that is accepted later has just ended.
+// the association was accepted before the ABORT, and otherwise only the end of the association.
 func (t *T) plainSCTPIsReset(p *process) {
 	p.succeed()
 	require.Regexp(t, "ended: (connection (refused|reset by peer)|EOF)", p.out.String())

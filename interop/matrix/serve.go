@@ -11,12 +11,12 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// served is how much memory the other end of our own has for each connection.
+// served is the length of the region that Serve provides for each connection.
 const served = 1 << 20
 
-// Serve is the other end where that is ours, too: a program of its own. It lends each
-// client a region, which it advertises in its private data, and sends back what it is sent.
-// It says "ready" once it listens, and how every connection has ended.
+// Serve is the other end if that is this library, too; it runs in a separate program. It
+// advertises a region to each client in its private data, and returns all messages that it receives.
+// It prints "ready" once it listens, and how each connection has ended.
 func Serve(ctx context.Context, network, addr string, say io.Writer) error {
 	rnic, err := iwarp.Open(nil)
 	if err != nil {
@@ -43,7 +43,7 @@ func Serve(ctx context.Context, network, addr string, say io.Writer) error {
 	}
 }
 
-// serve serves one client to its end.
+// serve serves one client until the connection ends.
 func serve(ctx context.Context, pd *iwarp.PD, cr *iwarp.ConnRequest) error {
 	region, err := pd.RegisterMR(make([]byte, served), ourAll|stag.RemoteAtomic, nil)
 	if err != nil {

@@ -49,7 +49,7 @@ func (t *T) startup() (request, reply [2]byte) {
 	return find(requestKey), find(replyKey)
 }
 
-// exchange has a few octets of every kind both ways.
+// exchange transfers a few octets by each kind of operation, in both directions.
 func (t *T) exchange(e *end, p *peer) {
 	theirs := p.mr(0, 5000, all)
 	ours, mr := e.mr(5000, ourAll)
@@ -73,7 +73,7 @@ func (t *T) exchange(e *end, p *peer) {
 	e.finish(p)
 }
 
-// crc looks at how the two agree about the CRC.
+// crc checks whether the two ends agree to use the CRC.
 func (t *T) crc(s setting, on bool) {
 	e, p := t.connect(s)
 	t.exchange(e, p)
@@ -88,7 +88,7 @@ func (t *T) revision(s setting, want byte) {
 	require.Equal(t, [2]byte{want, want}, [2]byte{request[1], reply[1]}, "revisions of Request and Reply")
 }
 
-// privateData are octets that tell their place.
+// privateData returns n octets whose values depend on their position.
 func privateData(n int) []byte {
 	b := make([]byte, n)
 	fillPattern(b, n)
@@ -110,7 +110,7 @@ func (t *T) ourPrivateData() {
 		e.finish(p)
 		p.proc.kill()
 	}
-	// One more is refused before anything is sent.
+	// One octet more is refused before anything is sent.
 	e, p := t.open(), t.peer("")
 	qc := iwarp.QPConfig{PrivateData: privateData(249)}
 	var err error
@@ -130,7 +130,7 @@ func (t *T) ourPrivateData() {
 	require.ErrorContains(t, err, "249 octets of private data", "249 octets are refused here")
 }
 
-// trim drops what librdmacm may have after n octets.
+// trim drops octets that librdmacm may append after n octets.
 func trim(b []byte, n int) []byte { return b[:min(len(b), n)] }
 
 func (t *T) siwPrivateData() {
@@ -173,7 +173,7 @@ func (t *T) reject() {
 	require.Equal(t, hexOf(why), hexOf(rejected.PrivateData), "with siw's private data")
 }
 
-// markers asks siw for Markers, which it cannot do: it refuses.
+// markers requests Markers from siw, which does not support them and refuses.
 func (t *T) markers() {
 	e, p := t.open(), t.peer("")
 	p.do("listen %s %d", PeerIP, basePort)
@@ -184,7 +184,7 @@ func (t *T) markers() {
 	require.Zero(t, reply[0]&flagMarkers, "siw does not")
 }
 
-// connections opens and closes 200 connections, one after the other.
+// connections opens and closes 200 connections, one after another.
 func (t *T) connections() {
 	e, p := t.open(), t.peer("")
 	if t.Role == Initiator {

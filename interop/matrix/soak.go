@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// The size of the soak: so many connections at a time, each with memory of so many slots on both sides.
+// The size of the soak: soakPairs connections at a time, each with memory of slotCount slots on both sides.
 const (
 	soakFor   = 20 * time.Second
 	soakPairs = 4
@@ -27,8 +27,8 @@ func soakCases() []Case {
 	return both(Case{Name: "soak", Core: true, Limit: 2 * time.Minute, NoCapture: true, Run: (*T).soak})
 }
 
-// soak keeps connections to several siw processes busy with random work of both sides, ends them in all manners, many in the midst of
-// that work, and makes them again. All data is compared, and each work request of ours completes once.
+// soak keeps connections to several siw processes busy with random work of both sides, ends them in all ways, many in the middle of
+// that work, and makes them again. It compares all data, and checks that each work request of ours completes once.
 func (t *T) soak() {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -56,7 +56,7 @@ func (t *T) soak() {
 	}
 }
 
-// soakCounts is what was done.
+// soakCounts counts what was done.
 type soakCounts struct {
 	connections, operations, octets int
 	flushed                         int
@@ -82,7 +82,7 @@ func (c *soakCounts) String() string {
 	return b.String()
 }
 
-// A soakPair is one connection after the other between an RNIC of ours and siw processes.
+// A soakPair makes one connection after another between an RNIC of ours and siw processes.
 type soakPair struct {
 	soakCounts
 	t   *T
@@ -93,7 +93,7 @@ type soakPair struct {
 	theirs iwarp.RemoteBuffer
 	ours   []byte
 	mr     *iwarp.MR
-	jobs   []soakJob // under way, in slots of their own
+	jobs   []soakJob // outstanding, each in its own slot
 	seed   int       // of the last pattern
 }
 
@@ -110,7 +110,7 @@ const (
 	soakKinds
 )
 
-// toUs reports whether data comes to our memory.
+// toUs reports whether the operation places data in our memory.
 func (k soakKind) toUs() bool { return k == ourRead || k == theirWrite || k == theirSend }
 
 func (k soakKind) isOurs() bool { return k <= ourSend }
@@ -121,7 +121,7 @@ type soakJob struct {
 	off, n, seed int
 }
 
-// step does the next thing: connects, begins work, or waits for it, or ends the connection in its midst.
+// step performs the next action: it connects, begins work, waits for the work, or ends the connection in the middle of it.
 func (s *soakPair) step() {
 	switch {
 	case s.p == nil:
@@ -142,7 +142,7 @@ func (s *soakPair) step() {
 
 func (s *soakPair) connect() {
 	e := s.e
-	e.port++ // the kernel may still hold the last one
+	e.port++ // the kernel may still hold the previous port
 	s.p = s.t.peer("")
 	set := setting{qc: iwarp.QPConfig{MPA: iwarp.MPAOptions{NoCRC: s.rng.IntN(2) == 0}}}
 	if s.t.Role == Initiator {
@@ -201,8 +201,8 @@ func (s *soakPair) begin() {
 	}
 }
 
-// place is where n octets of a slot are. siw spoils short data that it sends from both sides of the end of a page
-// (siw_try_1seg), so that none is there.
+// place returns an offset for n octets in a slot. siw corrupts short data that crosses a page boundary when it sends it
+// (siw_try_1seg), so place avoids that.
 func (s *soakPair) place(slot, n int) int {
 	const page, short = 4096, 32
 	begin, end := slot*slotSize, (slot+1)*slotSize
@@ -217,7 +217,7 @@ func (s *soakPair) place(slot, n int) int {
 	return off + before - n
 }
 
-// size is the length of an operation: small, around the size of a segment, or any.
+// size returns the length of an operation: small, around the size of a segment, or any.
 func (s *soakPair) size() int {
 	switch s.rng.IntN(3) {
 	case 0:
@@ -236,7 +236,7 @@ func (s *soakPair) collect() {
 	for _, c := range s.p.good(siw) {
 		require.Less(s.t, c.id, uint64(len(s.jobs)))
 	}
-	s.e.notify(s.p) // our RDMA Writes have arrived then
+	s.e.notify(s.p) // after that, our RDMA Writes have arrived
 	s.e.notified(s.p)
 	for i := range s.jobs {
 		s.compare(&s.jobs[i])
@@ -244,7 +244,7 @@ func (s *soakPair) collect() {
 	s.jobs = s.jobs[:0]
 }
 
-// count is how many completions the work has: of our two queues, and of the peer's one.
+// count returns how many completions the work has: in each of our two CQs, and in the single CQ of the peer.
 func (s *soakPair) count() (sent, received, siw int) {
 	for _, j := range s.jobs {
 		switch {
@@ -263,7 +263,7 @@ func (s *soakPair) count() (sent, received, siw int) {
 	return sent, received, siw
 }
 
-// once wants one completion of each job of some kinds.
+// once expects one completion of each job of the given kinds.
 func (s *soakPair) once(wcs []iwarp.WC, kinds ...soakKind) {
 	seen := make(map[uint64]bool)
 	for i := range wcs {
@@ -285,7 +285,7 @@ func (s *soakPair) compare(j *soakJob) {
 	s.octets += j.n
 }
 
-// soakEnds are the manners in which a connection ends; with idle, when no work is under way.
+// soakEnds are the ways in which a connection ends; if idle is set, only when no work is outstanding.
 var soakEnds = [soakEndings]struct {
 	name string
 	idle bool
@@ -322,7 +322,7 @@ func (s *soakPair) kill() {
 	s.flush()
 }
 
-// terminate has siw write where it may not.
+// terminate makes siw write to an invalid STag.
 func (s *soakPair) terminate() {
 	rb := s.mr.Advertise(0, 1)
 	rb.STag ^= 0x5a5a5a00
@@ -331,7 +331,7 @@ func (s *soakPair) terminate() {
 	require.ErrorIs(s.t, s.e.qp.Err(), iwarp.ErrInvalidSTag)
 }
 
-// flush waits for the end of a connection with work under way. What has succeeded is as it should be.
+// flush waits for the end of a connection with outstanding work, and checks the data that successful work has placed here.
 func (s *soakPair) flush() {
 	require.True(s.t, s.t.endsWithin(s.e.qp.Done(), 10*time.Second), "the end is noticed")
 	sent, received, _ := s.count()
@@ -352,7 +352,7 @@ func (s *soakPair) flush() {
 	s.over()
 }
 
-// over ends the siw process too, whose completion queue may hold completions of the work that was cut off.
+// over also ends the siw process, whose completion queue may hold completions of interrupted work.
 func (s *soakPair) over() {
 	require.NoError(s.t, s.mr.Close())
 	s.p.proc.kill()

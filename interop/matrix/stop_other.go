@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// stopProcess cannot be done here. The cases run in a guest with Linux.
+// stopProcess is not supported here. The cases run in a guest with Linux.
 func stopProcess(*os.Process, bool) error { return errors.ErrUnsupported }

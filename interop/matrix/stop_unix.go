@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// stopProcess makes a process stand still, or go on.
+// stopProcess stops a process, or continues it.
 func stopProcess(p *os.Process, stop bool) error {
 	if stop {
 		return p.Signal(syscall.SIGSTOP)

@@ -14,13 +14,13 @@ import (
 	"github.com/goiwarp/iwarp/rsocket"
 )
 
-// streamCases is the table of cases of stream sockets: those of librdmacm at siw's end, package rsocket and its programs at ours.
+// streamCases is the table of cases of stream sockets, with librdmacm at siw's end, and package rsocket and its programs at ours.
 var streamCases = slices.Concat(rstreamCases(), riostreamCases(), streamLifeCases(), streamProgramCases())
 
-// rstreamPort is that of rstream.
+// rstreamPort is the port of rstream.
 const rstreamPort = "7471"
 
-// crcOnOff is a case with the CRC of FPDUs, and one without, in one role.
+// crcOnOff makes a case with the CRC of FPDUs, and one without, in one role.
 func crcOnOff(c Case, run func(t *T, cfg *rsocket.Config)) []Case {
 	if c.Limit == 0 {
 		c.Limit = 2 * time.Minute
@@ -31,7 +31,7 @@ func crcOnOff(c Case, run func(t *T, cfg *rsocket.Config)) []Case {
 	return []Case{on, off}
 }
 
-// inBothRoles is crcOnOff of the case in each role.
+// inBothRoles returns crcOnOff of the case in each role.
 func inBothRoles(c Case, run func(t *T, cfg *rsocket.Config)) []Case {
 	c.Role = Responder
 	all := crcOnOff(c, run)
@@ -42,7 +42,7 @@ func inBothRoles(c Case, run func(t *T, cfg *rsocket.Config)) []Case {
 // rnic opens an RNIC that is closed with the case.
 func (t *T) rnic() *iwarp.RNIC { return t.open().rnic }
 
-// listens makes our end listen for streams, with what the connections are to be like.
+// listens makes our end listen for streams with a Config.
 func (t *T) listens(cfg *rsocket.Config) *rsocket.Listener {
 	l, err := rsocket.Listen(t.Ctx, t.rnic(), "tcp", net.JoinHostPort(OurIP, rstreamPort), cfg)
 	require.NoError(t, err)
@@ -50,12 +50,12 @@ func (t *T) listens(cfg *rsocket.Config) *rsocket.Listener {
 	return l
 }
 
-// An rstreamRun is what both ends of rstream do: messages to the server, as many back, and that again and again.
+// An rstreamRun describes a run of rstream: count messages to the server, as many back, and that iterations times.
 type rstreamRun struct {
 	size, count, iterations int
 }
 
-// args are the flags of rstream.
+// args returns the flags of rstream.
 func (r rstreamRun) args() []string {
 	return []string{"-S", fmt.Sprint(r.size), "-C", fmt.Sprint(r.count), "-I", fmt.Sprint(r.iterations), "-T", "v"}
 }
@@ -63,7 +63,7 @@ func (r rstreamRun) args() []string {
 // syncLen is the length of the message that rstream sends ahead of a run.
 const syncLen = 16
 
-// An rstreamEnd does what rstream does, over a connection. Each direction has octets that count up.
+// An rstreamEnd does what rstream does, over a connection. The octets of each direction count up.
 type rstreamEnd struct {
 	net.Conn
 	out, in byte
@@ -103,7 +103,7 @@ func (e *rstreamEnd) receive(n int) error {
 	return nil
 }
 
-// runs goes through a run, as the client or the server.
+// runs performs a run, as the client or the server.
 func (e *rstreamEnd) runs(client bool, r rstreamRun) error {
 	if err := e.syncs(client); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (e *rstreamEnd) runs(client bool, r rstreamRun) error {
 	return e.exchanges(client, r)
 }
 
-// directions are what each message of a client's, and each of a server's, is for this end.
+// directions returns what this end does for each message of the client, and for each message of the server.
 func (e *rstreamEnd) directions(client bool) (there, back func(int) error) {
 	if client {
 		return e.send, e.receive
@@ -119,7 +119,7 @@ func (e *rstreamEnd) directions(client bool) (there, back func(int) error) {
 	return e.receive, e.send
 }
 
-// syncs is what a run begins with.
+// syncs performs the exchange with which a run begins.
 func (e *rstreamEnd) syncs(client bool) error {
 	there, back := e.directions(client)
 	if err := errors.Join(there(syncLen), back(syncLen)); err != nil {
@@ -128,7 +128,7 @@ func (e *rstreamEnd) syncs(client bool) error {
 	return nil
 }
 
-// exchanges is the rest of it.
+// exchanges performs the rest of a run.
 func (e *rstreamEnd) exchanges(client bool, r rstreamRun) error {
 	there, back := e.directions(client)
 	for i := range r.iterations {
@@ -143,7 +143,7 @@ func (e *rstreamEnd) exchanges(client bool, r rstreamRun) error {
 	return nil
 }
 
-// ends reads to the end of the stream, and closes it.
+// ends expects the end of the stream, and closes the connection.
 func (e *rstreamEnd) ends() error {
 	n, err := io.Copy(io.Discard, e)
 	if err == nil && n > 0 {

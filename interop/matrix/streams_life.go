@@ -23,7 +23,7 @@ func streamLifeCases() []Case {
 	)
 }
 
-// streamKills kills rstream in the middle of traffic, again and again.
+// streamKills repeatedly kills rstream in the middle of traffic.
 func (t *T) streamKills(cfg *rsocket.Config) { t.killsRstream(cfg, deaths) }
 
 func (t *T) killsRstream(cfg *rsocket.Config, times int) {
@@ -57,8 +57,8 @@ func (t *T) killsRstream(cfg *rsocket.Config, times int) {
 	}
 }
 
-// bridgeKills kills our end in the middle of traffic, which is that of a bridge then, again and again: the next rstream is served. Whether
-// rstream is told is up to librdmacm: that of Debian 12 tells nearly each client, and hardly any server.
+// bridgeKills repeatedly kills our end, a bridge, in the middle of traffic. The next rstream must be served. Whether rstream notices
+// depends on librdmacm: with that of Debian 12, nearly every client notices, and hardly any server.
 func (t *T) bridgeKills(cfg *rsocket.Config) {
 	endless, whole := rstreamRun{4096, 1000, 100000}, rstreamRun{1000, 100, 5}
 	told := 0
@@ -88,7 +88,7 @@ func (t *T) bridgeKills(cfg *rsocket.Config) {
 	p.succeed()
 }
 
-// rstreamBehindBridge starts rstream at siw's end and a bridge at ours, and returns the connection of TCP behind that.
+// rstreamBehindBridge starts rstream at siw's end and a bridge at ours, and returns the TCP connection behind the bridge.
 func (t *T) rstreamBehindBridge(cfg *rsocket.Config, r rstreamRun) (p, bridge *process, e *rstreamEnd) {
 	const port, local = rstreamPort, "127.0.0.1:" + rstreamPort
 	if t.Role == Responder {
@@ -109,12 +109,12 @@ func (t *T) rstreamBehindBridge(cfg *rsocket.Config, r rstreamRun) (p, bridge *p
 	return p, bridge, newRstreamEnd(c)
 }
 
-// streamConnections has 200 connections, 16 at a time, each of which is used and ended.
+// streamConnections uses and ends 200 connections, 16 at a time, or, as the initiator, 12 in turn.
 func (t *T) streamConnections(cfg *rsocket.Config) {
 	const all, atOnce = 200, 16
 	r := rstreamRun{1000, 3, 1}
 	if t.Role == Initiator {
-		t.connectsInTurn(cfg, r, all/atOnce) // rstream serves one
+		t.connectsInTurn(cfg, r, all/atOnce) // rstream serves only one connection
 		return
 	}
 	l := t.listens(cfg)
@@ -151,7 +151,7 @@ func (t *T) streamConnections(cfg *rsocket.Config) {
 	require.Empty(t, failed)
 }
 
-// connectsInTurn connects to one rstream after the other, on ports of their own.
+// connectsInTurn connects to one rstream after another, each on its own port.
 func (t *T) connectsInTurn(cfg *rsocket.Config, r rstreamRun, times int) {
 	rnic := t.rnic()
 	for i := range times {
@@ -163,7 +163,7 @@ func (t *T) connectsInTurn(cfg *rsocket.Config, r rstreamRun, times int) {
 		e := newRstreamEnd(c)
 		stop := t.bounds(e)
 		require.NoError(t, e.runs(true, r))
-		if i%2 == 0 { // the end comes from this side
+		if i%2 == 0 { // this side ends the connection
 			require.NoError(t, e.Close())
 		} else {
 			require.NoError(t, e.ends())

@@ -21,7 +21,7 @@ import (
 	"github.com/goiwarp/iwarp/rsocket"
 )
 
-// Where /init has put programs of ours.
+// Where /init has put our programs.
 const (
 	rcopyProgram  = "/tmp/rcopy"
 	bridgeProgram = "/tmp/bridge"
@@ -29,7 +29,7 @@ const (
 
 func streamProgramCases() []Case {
 	var all []Case
-	// librdmacm's rcopy takes no empty file to send: it maps it.
+	// librdmacm's rcopy cannot send an empty file, since it maps the file.
 	empty := Case{Name: "rcopy/0", Role: Initiator}
 	all = append(all, crcOnOff(empty, func(t *T, cfg *rsocket.Config) { t.rcopy(cfg, 0) })...)
 	for _, size := range []int{1, 64<<10 - 1, 64 << 10, 64<<10 + 1, 64 << 20} {
@@ -52,7 +52,7 @@ func streamProgramCases() []Case {
 	return append(all, crcOnOff(Case{Name: "echo/connections", Role: Initiator, Core: true}, (*T).echo)...)
 }
 
-// flagsOf are those of our programs.
+// flagsOf returns the flags of our programs.
 func flagsOf(cfg *rsocket.Config) []string {
 	if cfg.QP.MPA.NoCRC {
 		return []string{"-nocrc"}
@@ -87,7 +87,7 @@ func (t *T) rcopy(cfg *rsocket.Config, size int) {
 	require.Equal(t, octets, got, "the copy")
 }
 
-// iperf3 measures with the stock iperf3, through librspreload and our bridge, behind which is a stock server on TCP.
+// iperf3 measures with the stock iperf3, through librspreload and our bridge, to a stock server on TCP.
 func (t *T) iperf3(cfg *rsocket.Config, args []string) {
 	const port = "5201"
 	server := t.ours("iperf3", "-s", "-B", "127.0.0.1", "-p", port)
@@ -107,7 +107,7 @@ func (t *T) iperf3(cfg *rsocket.Config, args []string) {
 	}
 }
 
-// echo has plain clients of TCP reach a server of stream sockets under librspreload, through our bridge.
+// echo connects plain TCP clients through our bridge to a server of stream sockets under librspreload.
 func (t *T) echo(cfg *rsocket.Config) {
 	const clients, port = 4, "7700"
 	server := t.siwWith([]string{preload}, "echoserver", port)
@@ -129,7 +129,7 @@ func (t *T) echo(cfg *rsocket.Config) {
 	bridge.succeed()
 }
 
-// echoes sends so many octets over TCP, ends its half, and compares what comes back until the end.
+// echoes sends size octets over TCP, closes its sending half, and compares what it then reads to the end.
 func echoes(ctx context.Context, addr string, size int) error {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {

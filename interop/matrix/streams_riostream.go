@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/rsocket"
 )
 
-// riostreamCases are those of memory that is written by offset.
+// riostreamCases are the cases of memory that is written by offset.
 func riostreamCases() (all []Case) {
 	for _, r := range []struct {
 		name string
@@ -30,7 +30,7 @@ func riostreamCases() (all []Case) {
 	return all
 }
 
-// A board is memory that the peer writes by offset. A transfer has come when the last octet has the value of its turn.
+// A board is memory that the peer writes by offset. A transfer has arrived when the last octet has the value of its turn.
 type board struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -56,7 +56,7 @@ func (b *board) WriteAt(p []byte, off int64) (int, error) {
 	return copy(b.mem[off:], p), nil
 }
 
-// end ends what waits.
+// end ends a call that waits.
 func (b *board) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,13 +66,13 @@ func (b *board) end() {
 
 // A riostreamEnd does what riostream does with -T v.
 type riostreamEnd struct {
-	rstreamEnd // of which only the octets that count up are used
+	rstreamEnd // only for the octets that count up
 	conn       *rsocket.Conn
 	board      *board
 	turn       byte
 }
 
-// receives waits for the transfer of the next turn, and compares the octets ahead of the last one.
+// receives waits for the transfer of the next turn, and compares all octets but the last one.
 func (e *riostreamEnd) receives() error {
 	b := e.board
 	b.mu.Lock()
@@ -94,13 +94,13 @@ func (e *riostreamEnd) receives() error {
 	return nil
 }
 
-// sends makes transfers, of which the last has octets that count up, and then the next turn. That goes by a Write of its own: the
-// memory may be filled in any order within one (RFC 5040 section 5.5), and riostream, which looks at that octet only, would compare
-// what is not there yet. Seen with 6.12: riostream ended, and hung.
+// sends makes transfers, the last of which carries octets that count up, and then the next turn in a Write of its own: within one
+// Write the memory may be filled in any order (RFC 5040 section 5.5), and riostream, which checks only the octet of the turn, would
+// compare octets that have not arrived. This was seen with Linux 6.12: riostream ended, and hung.
 func (e *riostreamEnd) sends(count int) error {
 	mem := e.mem(len(e.board.mem))
 	last := len(mem) - 1
-	mem[last] = e.turn - 1 // which is no news
+	mem[last] = e.turn - 1 // not a new turn
 	for range count - 1 {
 		if _, err := e.conn.WriteMapped(mem, 0); err != nil {
 			return err
@@ -119,7 +119,7 @@ func (e *riostreamEnd) sends(count int) error {
 	return err
 }
 
-// runs goes through a run.
+// runs performs a run.
 func (e *riostreamEnd) runs(client bool, r rstreamRun) error {
 	if err := e.conn.MapBuffer(e.board, 0); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (e *riostreamEnd) runs(client bool, r rstreamRun) error {
 		there, back = back, there
 		sync[0], sync[1] = sync[1], sync[0]
 	}
-	for _, step := range sync { // which brings the entries along
+	for _, step := range sync { // the entries of the mapped memory arrive with these messages
 		if _, err := step(make([]byte, syncLen)); err != nil {
 			return fmt.Errorf("sync: %w", err)
 		}
@@ -144,7 +144,7 @@ func (e *riostreamEnd) runs(client bool, r rstreamRun) error {
 	return nil
 }
 
-// riostream goes through one run with riostream, and its end.
+// riostream performs one run with riostream, and expects its end.
 func (t *T) riostream(cfg *rsocket.Config, r rstreamRun) {
 	cfg.IOMap = 1
 	args := r.args()

@@ -44,7 +44,7 @@ func rstreamCases() (all []Case) {
 	}
 	small := rstreamRun{1000, 100, 5}
 	all = append(all, inBothRoles(Case{Name: "rstream/16-credits", Core: true}, func(t *T, cfg *rsocket.Config) {
-		// Under librspreload the sockets of the system, which -T s asks for, are rsockets.
+		// Under librspreload the sockets of the system, which -T s selects, are rsockets.
 		t.rstream(cfg, small, []string{preload, "RS_RQ_SIZE=16", "RS_SQ_SIZE=16"}, append(small.args(), "-T", "s"))
 	})...)
 	all = append(all, inBothRoles(Case{Name: "rstream/our-16-credits"}, func(t *T, cfg *rsocket.Config) {
@@ -53,7 +53,7 @@ func rstreamCases() (all []Case) {
 	})...)
 	own := Case{Name: "rstream/own", Limit: 15 * time.Minute, NoCapture: true}
 	all = append(all, inBothRoles(own, func(t *T, cfg *rsocket.Config) { t.rstreamOwn(cfg, false) })...)
-	// Every size takes 20 minutes, or more than an hour beside other work: with the CRC in one role, without it in the other.
+	// All sizes take 20 minutes, or more than an hour beside other work: run them with the CRC in one role, without it in the other.
 	own = Case{Name: "rstream/all/crc-on/responder", Limit: 2 * time.Hour, NoCapture: true, Role: Responder}
 	own.Run = func(t *T) { t.rstreamOwn(new(rsocket.Config), true) }
 	all = append(all, own)
@@ -63,23 +63,23 @@ func rstreamCases() (all []Case) {
 	return all
 }
 
-// preload makes a program use rsockets in place of the sockets of the system.
+// preload makes a program use rsockets instead of the sockets of the system.
 const preload = "LD_PRELOAD=/usr/bin/librspreload.so"
 
-// siwWith starts a program on siw's side with more in its environment.
+// siwWith starts a program on siw's side with additional environment variables.
 func (t *T) siwWith(env []string, name string, args ...string) *process {
 	all := slices.Concat([]string{"netns", "exec", peerSpace, "busybox", "env"}, env, []string{name}, args)
 	return t.start(exec.Command("ip", all...), name)
 }
 
-// dials connects to the program at siw's end, which begins to listen at some time.
+// dials connects to the program at siw's end, after waiting until it listens.
 func (t *T) dials(cfg *rsocket.Config, p *process) *rstreamEnd {
 	e, err := t.asks(cfg, p)
 	require.NoError(t, err, "%s said %q", p.name, p.lastWords())
 	return e
 }
 
-// asks is dials, and the program may refuse.
+// asks is like dials, but the program may refuse.
 func (t *T) asks(cfg *rsocket.Config, p *process) (*rstreamEnd, error) {
 	p.listeningAt(true, 7471)
 	c, err := rsocket.Dial(t.Ctx, t.rnic(), "tcp", net.JoinHostPort(PeerIP, rstreamPort), cfg)
@@ -89,7 +89,7 @@ func (t *T) asks(cfg *rsocket.Config, p *process) (*rstreamEnd, error) {
 	return newRstreamEnd(c), nil
 }
 
-// accepts waits for a connection of the program at siw's end, as long as that runs.
+// accepts waits for a connection of the program at siw's end, while the program runs.
 func (t *T) accepts(l net.Listener, p *process) *rstreamEnd {
 	type accepted struct {
 		c   net.Conn
@@ -113,7 +113,7 @@ func (t *T) accepts(l net.Listener, p *process) *rstreamEnd {
 	return newRstreamEnd(c)
 }
 
-// rstream goes through one run with rstream, and its end.
+// rstream performs one run with rstream, and expects its end.
 func (t *T) rstream(cfg *rsocket.Config, r rstreamRun, env, args []string) {
 	var e *rstreamEnd
 	var p *process
@@ -132,12 +132,12 @@ func (t *T) rstream(cfg *rsocket.Config, r rstreamRun, env, args []string) {
 	require.NotContains(t, p.out.String(), "failed")
 }
 
-// bounds ends what a connection waits for with the case.
+// bounds makes the calls of a connection fail when the case ends.
 func (t *T) bounds(e *rstreamEnd) (stop func() bool) {
 	return context.AfterFunc(t.Ctx, func() { _ = e.SetDeadline(time.Unix(1, 0)) })
 }
 
-// rstreamSizes are those of its own runs, which begin with all latencies: with -S all, and without it.
+// rstreamSizes returns the sizes of rstream's own runs, with or without -S all.
 func rstreamSizes(all bool) []int {
 	if !all {
 		return []int{1 << 6, 1 << 12, 1 << 16, 1 << 20}
@@ -149,9 +149,9 @@ func rstreamSizes(all bool) []int {
 	return sizes
 }
 
-// rstreamOwn goes through what rstream does of itself: latencies, and on a second connection bandwidths, for which it wants no octet
-// inline. From rdma-core 51 on it can begin the second half over iWARP. That of Debian 12 cannot: its client ends, and its server refuses
-// the connection and waits on, without having printed what it found.
+// rstreamOwn performs the runs that rstream does by itself: latencies, and on a second connection bandwidths, for which it requests no
+// inline data. From rdma-core 51 on, rstream can begin the second half over iWARP. That of Debian 12 cannot: its client ends, and its
+// server refuses the connection and continues to wait, without having printed its results.
 func (t *T) rstreamOwn(cfg *rsocket.Config, all bool) {
 	p, connect := t.rstreamPair(cfg, all)
 	sizes := rstreamSizes(all)
@@ -166,7 +166,7 @@ func (t *T) rstreamOwn(cfg *rsocket.Config, all bool) {
 			return
 		}
 		require.NoError(t, err, "rstream said %q", p.lastWords())
-		second.out, second.in = first.out, first.in // rstream counts on
+		second.out, second.in = first.out, first.in // rstream continues to count
 		t.rstreamHalf(p, second, sizes, func(size int) rstreamRun { return rstreamRun{size, sizeToCount(size), 1} })
 		p.succeed()
 		require.Equal(t, len(sizes), strings.Count(p.out.String(), "_bw"), "rstream prints a line for each size")
@@ -176,7 +176,7 @@ func (t *T) rstreamOwn(cfg *rsocket.Config, all bool) {
 	t.figure("both halves: %v; rstream ends with %v, and says %s", whole, p.err, p.lastWords())
 }
 
-// rstreamHalf goes through the sizes on a connection.
+// rstreamHalf performs the runs of all sizes on a connection.
 func (t *T) rstreamHalf(p *process, e *rstreamEnd, sizes []int, run func(size int) rstreamRun) {
 	defer t.bounds(e)()
 	for _, size := range sizes {
@@ -185,7 +185,7 @@ func (t *T) rstreamHalf(p *process, e *rstreamEnd, sizes []int, run func(size in
 	require.NoError(t, e.ends())
 }
 
-// rstreamPair starts rstream with sizes of its own, and returns what connects to it.
+// rstreamPair starts rstream with its own sizes, and returns a function that connects to it.
 func (t *T) rstreamPair(cfg *rsocket.Config, all bool) (*process, func() (*rstreamEnd, error)) {
 	args := []string{"-T", "v"}
 	if all {
@@ -200,7 +200,7 @@ func (t *T) rstreamPair(cfg *rsocket.Config, all bool) (*process, func() (*rstre
 	return p, func() (*rstreamEnd, error) { return t.asks(cfg, p) }
 }
 
-// sizeToCount is how often rstream does something of a size.
+// sizeToCount returns how often rstream repeats an operation of a size.
 func sizeToCount(size int) int {
 	switch {
 	case size >= 1<<20:

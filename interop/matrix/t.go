@@ -24,11 +24,11 @@ const (
 	basePort = 7174
 )
 
-// A T is a case that runs. It serves the functions of testify/require.
+// A T is a running case. It implements require.TestingT of testify.
 type T struct {
 	*Case
 	Ctx context.Context // ends with the case's limit
-	Dir string          // for what the case leaves
+	Dir string          // for the files of the case
 
 	pace    *pace.Gauge // stretches every limit
 	capture *capture
@@ -38,14 +38,14 @@ type T struct {
 	cleanup []func()
 }
 
-// Errorf notes a failure.
+// Errorf records a failure.
 func (t *T) Errorf(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.why = append(t.why, brief(fmt.Sprintf(format, args...)))
 }
 
-// figure has the report of the case say something.
+// figure adds a note to the report of the case.
 func (t *T) figure(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,10 +55,10 @@ func (t *T) figure(format string, args ...any) {
 // FailNow ends the case. It must be called by the goroutine that runs it.
 func (t *T) FailNow() { runtime.Goexit() }
 
-// Cleanup has f run when the case is over, the last one first.
+// Cleanup makes f run when the case ends; the function that was added last runs first.
 func (t *T) Cleanup(f func()) { t.cleanup = append(t.cleanup, f) }
 
-// brief makes one line of testify's many: the words after its labels, without the stack.
+// brief joins testify's lines into one: the words after its labels, without the stack.
 func brief(s string) string {
 	var parts []string
 	skip := false
@@ -78,10 +78,10 @@ func brief(s string) string {
 	return strings.Join(parts, "; ")
 }
 
-// CaptureFile is where the traffic between the two ends goes, in the folder of the case.
+// CaptureFile is the name of the file, in the folder of the case, with the traffic between the two ends.
 const CaptureFile = "capture.pcap"
 
-// Run runs one case and tells how it went. Limits are stretched as the gauge says.
+// Run runs one case and returns its result. The gauge stretches its limits.
 func Run(ctx context.Context, gauge *pace.Gauge, c *Case, dir string) Result {
 	limit := c.Limit
 	if limit == 0 {
@@ -146,7 +146,7 @@ func (t *T) end() {
 	}
 }
 
-// stacks leaves the stacks of all goroutines in the folder of the case.
+// stacks writes the stacks of all goroutines to the folder of the case.
 func stacks(dir string) string {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]

@@ -43,7 +43,7 @@ var regions = []struct{ off, n int }{
 
 const regionSize = 16 << 20
 
-// at names a part of a peer's buffer.
+// at returns a part of a peer's buffer.
 func at(rb iwarp.RemoteBuffer, off, n int) iwarp.RemoteBuffer {
 	return iwarp.RemoteBuffer{STag: rb.STag, TO: rb.TO + uint64(off), Len: uint32(n)}
 }
@@ -56,7 +56,7 @@ func (e *end) notify(p *peer) {
 	p.good(1)
 }
 
-// notified receives such a message of the peer.
+// notified receives such a message from the peer.
 func (e *end) notified(p *peer) {
 	require.NoError(e.t, e.qp.PostRecv(iwarp.RecvWR{}))
 	p.send(1, 0, 0, 0, "-", 0)
@@ -64,7 +64,7 @@ func (e *end) notified(p *peer) {
 	e.received(1)
 }
 
-// writes has RDMA Writes of all regions in both directions.
+// writes performs RDMA Writes of all regions in both directions.
 func (t *T) writes(s setting) {
 	e, p := t.connect(s)
 	theirs := p.mr(0, regionSize, all)
@@ -85,7 +85,7 @@ func (t *T) writes(s setting) {
 	e.finish(p)
 }
 
-// reads has RDMA Reads of all regions in both directions.
+// reads performs RDMA Reads of all regions in both directions.
 func (t *T) reads(s setting) {
 	e, p := t.connect(s)
 	theirs := p.mr(0, regionSize, all)
@@ -107,7 +107,7 @@ func (t *T) reads(s setting) {
 func (t *T) write64() { t.tagged64(iwarp.OpRDMAWrite) }
 func (t *T) read64()  { t.tagged64(iwarp.OpRDMARead) }
 
-// tagged64 has 64 Writes or Reads outstanding, from either end.
+// tagged64 keeps 64 Writes or Reads outstanding, first from our end and then from siw's.
 func (t *T) tagged64(op iwarp.Op) {
 	const n, size = 64, 3001
 	e, p := t.connect(setting{options: "depth=256"})
@@ -153,7 +153,7 @@ func (t *T) tagged64(op iwarp.Op) {
 	e.finish(p)
 }
 
-// withMTU does Writes over a wire of another size.
+// withMTU performs Writes over a wire with another MTU.
 func (t *T) withMTU(n int) {
 	require.NoError(t, setMTU(n), "set the MTU to "+strconv.Itoa(n))
 	t.Cleanup(func() {

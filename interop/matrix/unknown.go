@@ -8,8 +8,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// unknownCases ask siw for operations of RFC 7306, none of which it knows. That ends the
-// connection with a reason, and does nothing else to either side.
+// unknownCases request operations of RFC 7306, none of which siw supports. Each ends the
+// connection with a reason, and has no other effect on either side.
 func unknownCases() []Case {
 	asks := func(name string, wr iwarp.SendWR) []Case {
 		return both(Case{Name: "unknown/" + name, Core: true, Run: func(t *T) { t.siwDoesNotKnow(wr) }})

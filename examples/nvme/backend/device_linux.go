@@ -16,11 +16,11 @@ import (
 	"github.com/goiwarp/iwarp/internal/fsync"
 )
 
-// A disk provides the operations on a block device other than I/O. Tests have one without a device.
+// A disk provides the operations on a block device other than I/O. Tests use one without a device.
 type disk interface {
 	size() (int64, error)         // octets
 	sectors() (int, int64, error) // octets of a logical and of a physical sector
-	// limits are octets of one request to make zeros, and of one to discard; 0: there is none.
+	// limits returns the maximum octets of a request to make zeros, and of one to discard; 0: unsupported.
 	limits() (zeroes, discard int64)
 	discard(off, n int64) error
 }
@@ -101,7 +101,7 @@ func deviceVolume(f *os.File, d disk, c FileConfig) (*volume, error) {
 	return newVolume(g, m, !c.Sync && !c.ReadOnly, t)
 }
 
-// A device is a linuxFile that may discard in place of making zeros.
+// A device is a linuxFile that may discard instead of making zeros.
 type device struct {
 	*linuxFile
 	disk     disk
@@ -150,8 +150,7 @@ func (d ioctls) ioctl(req uintptr, arg unsafe.Pointer) error {
 	return nil
 }
 
-// limits reads what sysfs says of the queue of the device, or of the disk that it is a partition
-// of.
+// limits reads sysfs, for the queue of the device, or of the disk of which it is a partition.
 func (d ioctls) limits() (zeroes, discard int64) {
 	var st unix.Stat_t
 	if unix.Fstat(int(d.f.Fd()), &st) != nil {

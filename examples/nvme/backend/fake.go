@@ -57,7 +57,7 @@ type Fault struct {
 	Off, Len int64 // only calls that touch this range; Len 0: all
 	Skip     int   // how many of these calls are skipped first
 	Times    int   // how many calls the fault then affects; 0: all
-	// Wait, unless nil, holds the call until it is closed or receives; then Delay passes.
+	// Wait, unless nil, delays the call until it is closed or delivers a value; then Delay passes.
 	Wait  <-chan struct{}
 	Delay time.Duration
 	Err   error // of the system, such as syscall.EIO; nil: the call continues
@@ -115,20 +115,20 @@ func (f *Fake) Count(c Call) (n int) {
 	return n
 }
 
-// A fakeMedium is blocks of which it is known what a power cut leaves.
+// A fakeMedium consists of blocks, and records what a power cut may leave of each.
 type fakeMedium struct {
 	config FakeConfig
 	block  int64
 
 	mu      sync.Mutex
-	blocks  map[int64]*fakeBlock // by number; without one it is zeros
+	blocks  map[int64]*fakeBlock // by number; a missing block is zeros
 	clock   uint64               // changes so far
 	faults  []*Fault
 	records []Record
 	dead    bool // power was lost
 }
 
-// begin records a call, and does to it what the faults say.
+// begin records a call, and applies the faults to it.
 func (m *fakeMedium) begin(r Record) error {
 	hits := m.hits(r)
 	var failure error

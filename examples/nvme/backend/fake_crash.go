@@ -45,11 +45,11 @@ func (b *fakeBlock) sync(upTo uint64) {
 	b.cached = slices.Delete(b.cached, 0, n)
 }
 
-// errPower is the answer of a medium without power.
+// errPower is the error of a medium without power.
 var errPower = errors.New("the power is off")
 
-// change writes n octets at off, of p, or zeros if p is nil. If durable is set they are
-// durable, and nothing older can come back.
+// change writes the n octets of p at off, or n zeros if p is nil. If durable is set, they are
+// durable, and no older version can come back.
 func (m *fakeMedium) change(off, n int64, p []byte, durable bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

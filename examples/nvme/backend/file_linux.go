@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFlags are those of os.OpenFile.
+// openFlags returns the flags for os.OpenFile.
 func openFlags(c FileConfig) (int, error) {
 	flags := os.O_RDWR
 	if c.ReadOnly {
@@ -25,7 +25,7 @@ func openFlags(c FileConfig) (int, error) {
 	return flags, nil
 }
 
-// fileMedium returns f as a medium. Nothing of f is to be synced.
+// fileMedium returns f as a medium. Preconditions: f needs no sync.
 func fileMedium(f *os.File, c FileConfig, g geometry) (medium, Traits, error) {
 	m, err := newLinuxFile(f, c, g)
 	if err != nil {
@@ -37,14 +37,14 @@ func fileMedium(f *os.File, c FileConfig, g geometry) (medium, Traits, error) {
 	}
 	t := Traits{Granularity: granularity(int64(st.Blksize), g)} //nolint:unconvert // arm64 has an int32
 	if !c.ReadOnly {
-		// Beyond the end there is nothing that it could change.
+		// Beyond the end of the file, the trial changes nothing.
 		beyond := (st.Size + maxBlock - 1) &^ (maxBlock - 1)
 		t.Trims = m.punch(beyond, maxBlock) == nil
 	}
 	return m, t, nil
 }
 
-// granularity is size, if it makes sense, or the block size.
+// granularity returns size if it is usable, or else the block size.
 func granularity(size int64, g geometry) int {
 	if size < int64(g.block) || size > 1<<20 || size%int64(g.block) != 0 {
 		return g.block
@@ -57,23 +57,23 @@ type linuxFile struct {
 	f  *os.File
 	fd int // of f; the volume calls nothing after close
 
-	// dsync is opened once more, for writes with RWF_DSYNC: the system tells of a page that it
-	// could not write once to each open file, and fdatasync of f must not miss it. nil: there
-	// is none.
+	// dsync is the same file opened again, for writes with RWF_DSYNC: the system reports a page
+	// that it could not write once per open file, and fdatasync of f must not miss that report.
+	// It may be nil.
 	dsync *os.File
 	iov   [1][]byte // of writeDurably
 
 	always bool // O_DSYNC: each write is a sync
-	direct bool // O_DIRECT: by aligned buffers
+	direct bool // O_DIRECT: buffers must be aligned
 
-	// serial is held for a change that is a sync as well: of two at the same time one could get the error of the other.
+	// serial is held for a change that is also a sync: if two were concurrent, one could get the error of the other.
 	serial sync.Mutex
 	frozen func(fd int) (bool, error) // readOnly
 }
 
 func newLinuxFile(f *os.File, c FileConfig, g geometry) (*linuxFile, error) {
 	m := &linuxFile{f: f, fd: int(f.Fd()), always: c.Sync, direct: c.Direct, frozen: readOnly}
-	// The next read is one of the disk, not of a page that could not be written.
+	// The next read is from the disk, not from a page that could not be written.
 	if err := unix.Fadvise(m.fd, 0, 0, unix.FADV_DONTNEED); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func newLinuxFile(f *os.File, c FileConfig, g geometry) (*linuxFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Without it FUA is a write and a sync.
+		// Without dsync, FUA is a write and a sync.
 		m.dsync, _ = os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", m.fd), flags, 0)
 	}
 	return m, nil
@@ -129,7 +129,7 @@ func (m *linuxFile) pwrite(p []byte, off int64) error {
 	_, err := m.f.WriteAt(p, off)
 	switch {
 	case !m.direct && errors.Is(err, unix.EIO):
-		return lossError{err} // of any page
+		return lossError{err} // any page may be lost
 	case err != nil:
 		return err
 	}
@@ -143,8 +143,8 @@ func asLoss(err error) error {
 	return nil
 }
 
-// writable fails if the file system takes no more changes, after an error of its own. Its syncs succeed all the same, though there
-// may be pages that it will never write.
+// writable fails if the file system has become read-only after an internal error. Its syncs then still succeed, although there may be
+// pages that it will never write.
 func (m *linuxFile) writable() error {
 	frozen, err := m.frozen(m.fd)
 	if frozen {
@@ -153,7 +153,7 @@ func (m *linuxFile) writable() error {
 	return err
 }
 
-// readOnly tells if the file system of a file is read-only.
+// readOnly reports whether the file system of a file is read-only.
 func readOnly(fd int) (bool, error) {
 	var st unix.Statfs_t
 	err := again(func() error { return unix.Fstatfs(fd, &st) })
@@ -180,7 +180,7 @@ func (m *linuxFile) pwritev2(p []byte, off int64) error {
 		n, err := unix.Pwritev2(int(m.dsync.Fd()), m.iov[:], off, unix.RWF_DSYNC)
 		switch {
 		case errors.Is(err, unix.EINTR):
-			continue // that writes the octets again, and so it is no mere repetition of the sync
+			continue // this writes the octets again, and does not only repeat the sync
 		case err != nil:
 			return unsupported(err)
 		case n <= 0:
@@ -211,7 +211,7 @@ func (m *linuxFile) fallocate(mode uint32, off, n int64) error {
 	if !m.always {
 		return nil
 	}
-	return asLoss(m.sync()) // O_DSYNC is about writes only
+	return asLoss(m.sync()) // O_DSYNC applies only to writes
 }
 
 func (m *linuxFile) sync() error {
@@ -228,7 +228,7 @@ func (m *linuxFile) close() error {
 	return errors.Join(m.dsync.Close(), m.f.Close())
 }
 
-// again calls until no signal comes in between. It is for no sync.
+// again repeats a call that a signal has interrupted. It must not be used for a sync.
 func again(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
@@ -237,8 +237,8 @@ func again(call func() error) error {
 	}
 }
 
-// unsupported makes errUnsupported of the errors of a kernel, file system or device that cannot
-// do it.
+// unsupported returns errUnsupported for the errors by which a kernel, file system or device
+// reports that it lacks an operation.
 func unsupported(err error) error {
 	for _, no := range []unix.Errno{unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL, unix.ENODEV} {
 		if errors.Is(err, no) {
@@ -249,14 +249,13 @@ func unsupported(err error) error {
 }
 
 const (
-	// directAlign is what addresses of direct I/O are multiples of: the largest block that disks
-	// have.
+	// directAlign is the alignment of addresses for direct I/O: the largest block size of disks.
 	directAlign = 4096
-	// directMost is how much is copied at once.
+	// directMost is how many octets are copied at once.
 	directMost = 1 << 20
 )
 
-// alignedBuffers are spare ones, of directMost octets.
+// alignedBuffers holds spare buffers of directMost octets.
 var alignedBuffers = make(chan []byte, 16)
 
 func getAligned() []byte {

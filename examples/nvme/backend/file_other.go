@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// openFlags are those of os.OpenFile.
+// openFlags returns the flags for os.OpenFile.
 func openFlags(c FileConfig) (int, error) {
 	if c.Direct {
 		return 0, errors.New("direct I/O is available on Linux only")

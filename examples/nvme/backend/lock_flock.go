@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/commit"
 )
 
-// lockFile keeps others off f until it is closed, also those of this process that open it once
-// more.
+// lockFile locks f until it is closed, against other processes and against this process, should it
+// open the file again.
 func lockFile(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

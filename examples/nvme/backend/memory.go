@@ -12,14 +12,13 @@ const (
 	memoryChunk = 1 << 20
 	// memoryStripe is how many octets are copied under one lock.
 	memoryStripe = 64 << 10
-	// memoryStripes is how many locks there are. Those of a chunk follow one another.
+	// memoryStripes is how many locks there are. The locks of a chunk are consecutive.
 	memoryStripes = 256
 
 	stripesOfChunk = memoryChunk / memoryStripe
 )
 
-// maxMemory bounds the table of the chunks: 128 MiB of it, of which the system gives what is
-// used.
+// maxMemory bounds the table of chunks to 128 MiB, of which the system allocates what is used.
 const maxMemory = 16 << 40
 
 // MemoryConfig is the shape of a [Memory].
@@ -140,8 +139,8 @@ func (m *Memory) WriteAt(ctx context.Context, p []byte, off int64, _ bool) error
 	return nil
 }
 
-// writeStripe returns false if there is no chunk to write to. It looks at ctx when no other operation can come in between: see
-// volume.goOn.
+// writeStripe returns false if there is no chunk to write to. It checks ctx under the lock, so that no other operation can
+// intervene: see volume.goOn.
 func (m *Memory) writeStripe(ctx context.Context, p []byte, off int64) (there bool, err error) {
 	l := m.lockOf(off)
 	l.Lock()
@@ -167,7 +166,7 @@ func (m *Memory) Trim(ctx context.Context, off, n int64) error {
 	return m.zero(ctx, OpTrim, off, n, true)
 }
 
-// zero makes zeros. If free is set whole chunks are freed.
+// zero makes zeros. If free is set, it frees whole chunks.
 func (m *Memory) zero(ctx context.Context, op Op, off, n int64, free bool) error {
 	if err := m.begin(ctx, op, off, n, true); err != nil {
 		return err
@@ -196,7 +195,7 @@ func (m *Memory) zero(ctx context.Context, op Op, off, n int64, free bool) error
 func (m *Memory) zeroChunk(ctx context.Context, off, n int64) error {
 	for n > 0 {
 		part := min(n, memoryStripe-off%memoryStripe)
-		if _, err := m.writeStripe(ctx, zeros[:part], off); err != nil { // without a chunk there are zeros
+		if _, err := m.writeStripe(ctx, zeros[:part], off); err != nil { // a missing chunk is zeros
 			return err
 		}
 		off, n = off+part, n-part
@@ -207,9 +206,8 @@ func (m *Memory) zeroChunk(ctx context.Context, off, n int64) error {
 // Flush implements [Backend]: there is nothing to do.
 func (m *Memory) Flush(ctx context.Context) error { return m.begin(ctx, OpFlush, 0, 0, false) }
 
-// Close implements [Backend]. It frees the memory. It does not wait for running operations: they end
-// as if they had come before, or fail with ErrClosed, and the octets that they have written are
-// gone.
+// Close implements [Backend]. It frees the memory. It does not wait for running operations: they
+// complete as if they had preceded Close, or fail with ErrClosed, and the octets that they wrote are lost.
 func (m *Memory) Close() error {
 	if m.closed.Swap(true) {
 		return &Error{Kind: ErrClosed, Op: OpClose}
@@ -238,8 +236,8 @@ func (m *Memory) lockOf(off int64) *sync.RWMutex {
 	return &m.locks[off/memoryStripe%memoryStripes]
 }
 
-// allocate makes a chunk that is not there. It returns ErrNoSpace if no more may be allocated, or the system gives none, and ErrClosed if
-// Close may have freed the chunk already: none is left in what it unmaps.
+// allocate allocates a missing chunk. It returns ErrNoSpace if no more may be allocated, or the system provides none, and ErrClosed if
+// Close may have passed the chunk already: no chunk may remain in the memory that Close unmaps.
 func (m *Memory) allocate(i int64) error {
 	m.lockChunk(i)
 	defer m.unlockChunk(i)
@@ -258,9 +256,9 @@ func (m *Memory) allocate(i int64) error {
 	return ErrNoSpace
 }
 
-// free makes zeros of a chunk.
+// free frees a chunk, which then reads as zeros.
 func (m *Memory) free(ctx context.Context, i int64) error {
-	if !m.has(i) { // most of a large range are not there
+	if !m.has(i) { // most chunks of a large range are missing
 		return nil
 	}
 	m.lockChunk(i)

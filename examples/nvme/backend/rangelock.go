@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// A rangeLock excludes operations on octets that another one writes. Operations on the same
-// octets get it in the order in which they asked, so that none waits forever.
+// A rangeLock excludes all other operations from octets that one operation writes. Operations on
+// the same octets acquire the lock in the order of their requests, so that none waits forever.
 type rangeLock struct {
 	mu      sync.Mutex
 	changed sync.Cond // an operation has ended; L is &mu
-	last    uint64    // id of the last that asked
-	asked   []held    // in the order of their ids
-	waiting int       // of asked
+	last    uint64    // id of the latest request
+	asked   []held    // requests, in the order of their ids
+	waiting int       // how many of asked wait
 }
 
-// held is one operation that has the lock, or waits for it.
+// held is one operation that holds the lock, or waits for it.
 type held struct {
 	id       uint64
 	off, end int64
@@ -26,7 +26,7 @@ func (h *held) excludes(o *held) bool {
 	return (h.writes || o.writes) && h.off < o.end && o.off < h.end
 }
 
-// lock waits until no earlier operation on n octets at off is under way that this one excludes.
+// lock waits until all earlier operations have ended that exclude this one on n octets at off.
 func (l *rangeLock) lock(off, n int64, writes bool) (id uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,8 +41,7 @@ func (l *rangeLock) lock(off, n int64, writes bool) (id uint64) {
 	return own.id
 }
 
-// blocked reports whether an operation that asked before own excludes it. Preconditions: l.mu is
-// held.
+// blocked reports whether an earlier request excludes own. Preconditions: l.mu is held.
 func (l *rangeLock) blocked(own *held) bool {
 	for i := range l.asked {
 		h := &l.asked[i]

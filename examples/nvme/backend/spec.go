@@ -26,7 +26,7 @@ const (
 //	size=SIZE  file: make the file, or grow it, to SIZE
 //	bs=OCTETS  size of a logical block: 512, 1024, 2048 or 4096 (default 4096; of a device: its own)
 //	cap=SIZE   mem: allocate no more than SIZE
-//	volatile   mem: have a volatile cache, as far as the host is told
+//	volatile   mem: report a volatile cache to the host
 //	ro         read-only
 //	dsync      file, block: every write is durable (O_DSYNC)
 //	direct     file, block: bypass the page cache (O_DIRECT; Linux)
@@ -112,7 +112,7 @@ func parseSpec(spec string) (s Spec, err error) {
 	return s, nil
 }
 
-// splitCommas splits at commas that are not two in a row, which are one of a field.
+// splitCommas splits s at single commas. Two commas in a row are one comma of a field.
 func splitCommas(s string) (fields []string) {
 	var field strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -130,9 +130,9 @@ func splitCommas(s string) (fields []string) {
 	return append(fields, field.String())
 }
 
-// An option is one that a Spec may have.
+// An option describes an option of a Spec.
 type option struct {
-	kinds string // of Spec, with spaces around
+	kinds string // those that take it, each between spaces
 	flag  func(*Spec) *bool
 	size  func(*Spec) *int64 // nil for a flag
 }
@@ -148,7 +148,7 @@ var options = map[string]option{
 	"discard":  {kinds: " block ", flag: func(s *Spec) *bool { return &s.Discard }},
 }
 
-// optionNames are in the order in which String writes them.
+// optionNames lists the options in the order in which String writes them.
 var optionNames = []string{"size", "cap", "bs", "volatile", "ro", "dsync", "direct", "discard"}
 
 // set sets one option.
@@ -180,7 +180,7 @@ func (s *Spec) set(name, value string, valued bool) error {
 	return nil
 }
 
-// parseSize parses octets, more than 0.
+// parseSize parses a number of octets, which must not be 0.
 func parseSize(text string) (int64, error) {
 	var n units.Size
 	if n.Set(text) != nil || n == 0 {

@@ -7,12 +7,12 @@ import (
 	"github.com/goiwarp/iwarp/commit"
 )
 
-// syncs joins the Flushes of a medium to syncs, by the group commit of package commit, and
+// syncs lets the Flushes of a medium share its syncs, by the group commit of package commit, and
 // remembers that a sync has failed.
 //
-// commit would call octets durable again that were lost and have been written anew. That does
-// not do here: a host that got an error from Flush does not know which writes are lost. So the
-// first failure stays until the Backend is opened again.
+// Package commit reports lost octets as durable again once they have been rewritten. That is not
+// enough here: a host whose Flush failed does not know which writes are lost. So the first failure
+// stays until the Backend is opened again.
 type syncs struct {
 	group   *commit.Group
 	size    int64
@@ -48,7 +48,7 @@ func (s *syncs) failed(op Op, off, n int64) error {
 	return nil
 }
 
-// touched tells of octets that have been changed and are not durable.
+// touched records that octets have been changed and are not durable.
 func (s *syncs) touched(off, n int64) { s.group.Touched(off, n) }
 
 // flush makes durable what was touched before. Preconditions: the Backend had not failed when

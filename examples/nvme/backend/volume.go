@@ -159,12 +159,12 @@ func (v *volume) judge(op Op, off, n int64, err error) error {
 	return &Error{kindOfWrite(err), op, off, n, err}
 }
 
-// writeThrough writes with one call that makes it durable. Without done the medium cannot do
-// that, and has done nothing. Preconditions: the caller has set v.durably.
+// writeThrough writes with one call that also makes the octets durable. If done is false, the
+// medium cannot do that, and has done nothing. Preconditions: the caller has set v.durably.
 //
-// One call is under way at a time: the system tells of a page that it could not write once
-// to each open file, and so one of two calls might take the error of the other. Where many
-// come at once the joined sync serves them better anyway.
+// Only one call runs at a time: the system reports a page that it could not write once per open
+// file, and so one of two calls might take the error of the other. Many concurrent writes are
+// better served by a shared sync anyway.
 func (v *volume) writeThrough(ctx context.Context, p []byte, off int64) (done bool, err error) {
 	defer v.durably.Store(false)
 	n := int64(len(p))
@@ -182,14 +182,14 @@ func (v *volume) writeThrough(ctx context.Context, p []byte, off int64) (done bo
 		return false, nil
 	}
 	v.syncs.touched(off, n)
-	// Was it the write, or the sync of this page or of others? A mere write tells.
+	// Either the write has failed, or the sync of this page or of others. A plain write shows which.
 	if again := v.medium.writeAt(p, off); again != nil {
 		return true, v.judge(OpWrite, off, n, again)
 	}
 	return true, v.judge(OpWrite, off, n, lossError{err})
 }
 
-// settle makes n octets at off durable that have been changed, if fua asks for it.
+// settle makes the n changed octets at off durable, if fua is set.
 func (v *volume) settle(ctx context.Context, op Op, off, n int64, fua bool) error {
 	switch {
 	case !fua:

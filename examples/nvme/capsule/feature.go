@@ -9,7 +9,7 @@ const (
 	FeatureHostID      = 0x81
 )
 
-// What Get Features selects.
+// Values of GetFeatures.Select.
 const (
 	SelectCurrent = 0
 	SelectDefault = 1
@@ -64,7 +64,7 @@ func (m GetFeatures) SQE(cid uint16, sgl SGL) SQE {
 	return c
 }
 
-// A QueueCount is the value of FeatureQueues, asked for or granted.
+// A QueueCount is the value of FeatureQueues, requested or granted.
 //
 //	15:0 submission queues, 0's based | 31:16 completion queues, 0's based
 type QueueCount struct {
@@ -80,7 +80,7 @@ func ParseQueueCount(v uint32) QueueCount { return QueueCount{uint16(v), uint16(
 // Value returns the value of the feature.
 func (q QueueCount) Value() uint32 { return uint32(q.NSQ) | uint32(q.NCQ)<<16 }
 
-// Check checks the count that a host asks for: 0xFFFF is StatusInvalidField.
+// Check checks the count that a host requests: 0xFFFF is StatusInvalidField.
 func (q QueueCount) Check() Status {
 	if q.NSQ == 0xFFFF || q.NCQ == 0xFFFF {
 		return StatusInvalidField

@@ -1,6 +1,6 @@
 package capsule
 
-// What Identify asks for: CNS.
+// Values of CNS: the data that Identify requests.
 const (
 	CNSNamespace     = 0x00
 	CNSController    = 0x01

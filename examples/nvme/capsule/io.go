@@ -10,7 +10,7 @@ type RW struct {
 	NSID   uint32
 	SLBA   uint64
 	NLB    uint16 // 0's based
-	DEAC   bool   // Write Zeroes: the space may be given back
+	DEAC   bool   // Write Zeroes: the space may be freed
 	PRINFO uint8  // 4 bits: protection information, which must be 0
 	FUA    bool   // durable before the response
 	LR     bool   // few retries
@@ -45,7 +45,7 @@ func (m RW) SQE(cid uint16, sgl SGL) SQE {
 // Blocks returns the number of LBAs: 1 to 65536.
 func (m RW) Blocks() uint64 { return uint64(m.NLB) + 1 }
 
-// Bounds are what commands on a namespace may not exceed.
+// Bounds are the limits of commands on a namespace.
 type Bounds struct {
 	NSZE        uint64 // LBAs
 	LBADS       uint8  // an LBA has 2^LBADS octets, and NSZE<<LBADS does not wrap
@@ -57,9 +57,9 @@ type Bounds struct {
 func (b *Bounds) Contains(slba, n uint64) bool { return slba <= b.NSZE && n <= b.NSZE-slba }
 
 // Check checks the command against the namespace, in the order in which a target answers: a write to a read-only
-// namespace is StatusWriteProtected, protection information is StatusInvalidProtectionInfo, LBAs that are not
-// there are StatusLBAOutOfRange, more octets than one command may move are StatusInvalidField, and data of
-// another length than the LBAs is StatusInvalidSGLLength.
+// namespace is StatusWriteProtected, protection information is StatusInvalidProtectionInfo, LBAs beyond its end
+// are StatusLBAOutOfRange, more octets than one command may move are StatusInvalidField, and data whose length
+// is not that of the LBAs is StatusInvalidSGLLength.
 func (m RW) Check(b *Bounds, d *Data) Status {
 	octets := m.Blocks() << b.LBADS
 	if m.Opcode == OpWriteZeroes {
@@ -80,7 +80,7 @@ func (m RW) Check(b *Bounds, d *Data) Status {
 	return d.Exactly(octets)
 }
 
-// FlushSQE makes a Flush, which has neither fields nor data. BroadcastNSID is all namespaces.
+// FlushSQE makes a Flush, which has neither fields nor data. BroadcastNSID means all namespaces.
 func FlushSQE(cid uint16, nsid uint32) SQE { return newSQE(OpFlush, cid, nsid, NullSGL()) }
 
 // maxOctets is the size of the largest namespace, in octets: files and devices have no larger offsets.

@@ -57,11 +57,11 @@ func (m GetLogPage) SQE(cid uint16, sgl SGL) SQE {
 	return c
 }
 
-// Length returns how many octets the host asks for: 4 to 16 GiB. Check it before memory is made for it.
+// Length returns how many octets the host requests: from 4 octets to 16 GiB. Check it before you allocate them.
 func (m GetLogPage) Length() uint64 { return (uint64(m.NUMD) + 1) * 4 }
 
-// Check checks the length and the offset: at most max octets, as many as there is room for at the host, and an
-// offset that is a multiple of 4. The status is StatusInvalidField, StatusInvalidSGLLength or Success.
+// Check checks the length and the offset: at most max octets, exactly as many as the SGL describes, and an offset
+// that is a multiple of 4. The status is StatusInvalidField, StatusInvalidSGLLength or Success.
 func (m GetLogPage) Check(d *Data, max uint64) Status {
 	if m.Length() > max || m.Offset%4 != 0 {
 		return StatusInvalidField

@@ -2,13 +2,13 @@ package capsule
 
 import "encoding/binary"
 
-// An ErrorEntry is one entry of the log page LogError (Base 2.0, 5.16.1.2). Those of a target of this project are
-// zero.
+// An ErrorEntry is one entry of the log page LogError (Base 2.0, 5.16.1.2). The target of this project returns only
+// zeros.
 //
 //	 0 count, 64 bits | 8 SQID, 16 bits | 10 CID, 16 bits | 12 status, 16 bits | 14 location, 16 bits
 //	16 LBA, 64 bits | 24 NSID, 32 bits
 type ErrorEntry struct {
-	Count    uint64 // number of the error; 0: there is no entry
+	Count    uint64 // number of the error; 0: no entry
 	SQID     uint16
 	CID      uint16
 	Status   Status
@@ -66,7 +66,7 @@ func (f *Firmware) Put(b []byte) {
 	}
 }
 
-// ParseFirmware reads the log, of at least 512 octets. The revisions are as they came, which may not be ASCII.
+// ParseFirmware reads the log, of at least 512 octets. The revisions are not checked, and may not be ASCII.
 func ParseFirmware(b []byte) (Firmware, error) {
 	if len(b) < FirmwareSize {
 		return Firmware{}, malformed("a firmware log of %d octets", len(b))
@@ -84,7 +84,7 @@ const (
 	EffectLBCC      = 1 << 1 // it changes the content of LBAs
 )
 
-// Effects is the log page LogEffects (Base 2.0, 5.16.1.6): a number for each opcode.
+// Effects is the log page LogEffects (Base 2.0, 5.16.1.6): the effect bits of each opcode.
 //
 //	0 admin commands, 256 times 32 bits | 1024 I/O commands, 256 times 32 bits | 2048 reserved[2048]
 type Effects struct {

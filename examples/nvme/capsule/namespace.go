@@ -7,8 +7,8 @@ import (
 
 // Values of fields of Identify Namespace.
 const (
-	NSFEATThin           = 1 << 0 // NUSE is what is allocated
-	NSFEATOptimal        = 1 << 4 // NPWG to NOWS are filled
+	NSFEATThin           = 1 << 0 // NUSE counts allocated LBAs
+	NSFEATOptimal        = 1 << 4 // NPWG to NOWS are valid
 	NMICShared           = 1 << 0
 	DLFEATZeroes         = 1 // trimmed LBAs read as zero
 	DLFEATWriteZeroes    = 1 << 3
@@ -18,7 +18,7 @@ const (
 	minLBADS, maxLBADS   = 9, 16
 )
 
-// ErrInactive is the error of a namespace that is not there: its Identify Namespace is zero.
+// ErrInactive is the error for a namespace that does not exist: its Identify Namespace data is zero.
 var ErrInactive = errors.New("nvme: the namespace is not active")
 
 // An LBAFormat is a format of the LBAs of a namespace.
@@ -111,8 +111,8 @@ func (g Geometry) BlockSize() int { return 1 << g.LBADS }
 // Size returns the size in octets.
 func (g Geometry) Size() int64 { return int64(g.Blocks << g.LBADS) }
 
-// Geometry returns the size of the namespace, checked: a format that there is, without metadata, of LBAs of 512 octets to
-// 64 KiB; a size that an int64 holds, in octets. A namespace that is all zero is ErrInactive.
+// Geometry returns the size of the namespace after checking it: the format must exist, without metadata and with LBAs of 512
+// octets to 64 KiB, and the size in octets must fit an int64. For data that is all zero it returns ErrInactive.
 func (n *IdentifyNamespace) Geometry() (Geometry, error) {
 	if *n == (IdentifyNamespace{}) {
 		return Geometry{}, ErrInactive

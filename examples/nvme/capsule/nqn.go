@@ -15,8 +15,8 @@ const (
 	nqnSize = 256
 )
 
-// CheckNQN checks a name: 1 to 223 octets of UTF-8, without control characters. Its error quotes a name that is
-// wrong, which may come from a peer.
+// CheckNQN checks a name: 1 to 223 octets of UTF-8, without control characters. Its error quotes the name, which may
+// come from a peer.
 func CheckNQN(nqn string) error {
 	switch {
 	case nqn == "":
@@ -34,7 +34,7 @@ func CheckNQN(nqn string) error {
 	return nil
 }
 
-// untilNUL returns a string in a field, which ends at the first NUL or with the field.
+// untilNUL returns the string in a field, up to the first NUL or the end of the field.
 func untilNUL(b []byte) string {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]
@@ -42,5 +42,5 @@ func untilNUL(b []byte) string {
 	return string(b)
 }
 
-// putNUL writes a string to a field, and zeros behind it. What is too long is cut off.
+// putNUL writes a string to a field, and zeros after it. It truncates a string that is too long.
 func putNUL(b []byte, s string) { clear(b[copy(b, s):]) }

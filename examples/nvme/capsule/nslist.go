@@ -8,8 +8,8 @@ const BroadcastNSID = 0xFFFFFFFF
 // MaxNamespaces is how many namespaces fit a list.
 const MaxNamespaces = 1024
 
-// PutNamespaceList writes a list (CNS 2) to a page of 4096 octets: of the ids, which ascend, those above after, as many
-// as fit, and zeros behind them.
+// PutNamespaceList writes a list (CNS 2) to a page of 4096 octets: of the ascending ids, those above after, as many as
+// fit, and then zeros.
 func PutNamespaceList(page []byte, ids []uint32, after uint32) {
 	page = page[:PageSize]
 	clear(page)
@@ -45,7 +45,7 @@ func ParseNamespaceList(dst []uint32, page []byte, after uint32) ([]uint32, erro
 }
 
 // PutChangedNamespaces writes the log page LogChangedNamespaces (Base 2.0, 5.16.1.5) to a page of 4096 octets: the
-// ids, which ascend. If they are more than fit, it says that all may have changed.
+// ascending ids. If they do not all fit, the page says that any namespace may have changed.
 func PutChangedNamespaces(page []byte, ids []uint32) {
 	if len(ids) > MaxNamespaces {
 		page = page[:PageSize]
@@ -56,8 +56,8 @@ func PutChangedNamespaces(page []byte, ids []uint32) {
 	PutNamespaceList(page, ids, 0)
 }
 
-// ParseChangedNamespaces appends the ids of the log page to dst. all tells that any namespace may have changed, and
-// then there are no ids. Otherwise it is as ParseNamespaceList.
+// ParseChangedNamespaces appends the ids of the log page to dst. all reports that any namespace may have changed;
+// then there are no ids. Otherwise it works like ParseNamespaceList.
 func ParseChangedNamespaces(dst []uint32, page []byte) (ids []uint32, all bool, err error) {
 	if len(page) >= PageSize && binary.LittleEndian.Uint32(page) == BroadcastNSID {
 		return dst, true, nil

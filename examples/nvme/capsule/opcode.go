@@ -2,8 +2,8 @@ package capsule
 
 import "fmt"
 
-// An Opcode says what a command does. Its meaning depends on the queue, but for OpFabrics, which is the same on
-// all. Bits 1:0 are the direction of the data.
+// An Opcode says what a command does. Its meaning depends on the queue, except for OpFabrics, which is the same on
+// all queues. Bits 1:0 are the direction of the data.
 type Opcode uint8
 
 // Admin commands (Base 2.0, 5).
@@ -27,7 +27,7 @@ const (
 	OpDSM         Opcode = 0x09 // Dataset Management
 )
 
-// OpFabrics is the opcode of all Fabrics commands, which an FCType tells apart.
+// OpFabrics is the opcode of all Fabrics commands, which an FCType distinguishes.
 const OpFabrics Opcode = 0x7F
 
 // An FCType says what a Fabrics command does (Fabrics 1.1, 3). Bits 1:0 are the direction of the data.

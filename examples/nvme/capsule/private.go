@@ -2,8 +2,8 @@ package capsule
 
 import "encoding/binary"
 
-// Lengths of private data, in octets (RDMA transport 1.0, 3.3). MPA puts the 4 octets with IRD and ORD in
-// front of it (RFC 6581), which are no part of it.
+// Lengths of private data, in octets (RDMA transport 1.0, 3.3). They do not include the 4 octets with IRD and ORD
+// that MPA puts in front of it (RFC 6581).
 const (
 	PrivateSize = 32
 	RejectSize  = 4
@@ -16,7 +16,7 @@ type Request struct {
 	QID     uint16 // 0: the admin queue
 	HRQSize uint16 // receives of the host
 	HSQSize uint16 // 0's based, as Linux uses it: commands outstanding, less 1
-	CNTLID  uint16 // of I/O queues from Linux 6.12 on; 0: not told
+	CNTLID  uint16 // of I/O queues, from Linux 6.12 on; 0: not given
 }
 
 // ParseRequest reads the private data of an MPA Request. The status is RejectLength or RejectRecFmt, or 0.
@@ -38,7 +38,7 @@ func ParseRequest(b []byte) (Request, RejectStatus) {
 
 // Check checks the sizes and the number of the queue: a QID of at most maxQID, an HSQSIZE of 1 to maxAdmin on the
 // admin queue and of 1 to maxIO on others, and an HRQSIZE that is not below HSQSIZE. The status is
-// RejectQID, RejectHSQSize or RejectHRQSize, or 0. Whether CNTLID exists is for the target to check.
+// RejectQID, RejectHSQSize or RejectHRQSize, or 0. The target checks whether CNTLID exists.
 func (r Request) Check(maxQID, maxAdmin, maxIO uint16) RejectStatus {
 	most := maxIO
 	if r.QID == 0 {

@@ -53,8 +53,8 @@ func attribOf(off uint32) uint8 {
 	return 0
 }
 
-// Check checks that there is the property, that the command has its size, and that Property Set may write it:
-// otherwise the answer is StatusInvalidField.
+// Check checks that the property exists, that the command uses its size, and that Property Set may write it.
+// Otherwise the answer is StatusInvalidField.
 func (m Property) Check() Status {
 	size := propertySize(m.Offset)
 	if size == 0 || m.Attrib != attribOf(m.Offset) || m.Set && m.Offset != PropCC {

@@ -2,7 +2,7 @@ package capsule
 
 import "fmt"
 
-// Version13 is NVMe 1.3: what VS and VER say.
+// Version13 is NVMe 1.3: the value of VS and VER.
 const Version13 Version = 0x00010300
 
 // A Version is the property VS: major in bits 31:16, minor in 15:8, tertiary in 7:0.
@@ -18,7 +18,7 @@ const (
 	CSSCSI = 1 << 6 // I/O command sets: the host writes 6 to CC.CSS
 )
 
-// CAP is the property CAP: controller capabilities. Fields that fabrics do not use are 0, and left out here.
+// CAP is the property CAP: controller capabilities. Fields that fabrics do not use are 0, and omitted here.
 //
 //	15:0 MQES | 16 CQR | 31:24 TO | 44:37 CSS | 51:48 MPSMIN | 55:52 MPSMAX
 type CAP struct {
@@ -63,7 +63,7 @@ const (
 //	0 EN | 6:4 CSS | 10:7 MPS | 13:11 AMS | 15:14 SHN | 19:16 IOSQES | 23:20 IOCQES
 type CC struct {
 	EN     bool
-	CSS    uint8 // command set: 0 NVM, 6 those of CAP.CSS bit 6
+	CSS    uint8 // command set: 0 NVM, 6 all sets of CAP.CSS bit 6
 	MPS    uint8 // memory page size 2^(12+MPS)
 	AMS    uint8 // arbitration
 	SHN    uint8 // shutdown notification
@@ -90,7 +90,7 @@ func (c CC) Value() uint32 {
 		uint32(c.SHN&3)<<14 | uint32(c.IOSQES&15)<<16 | uint32(c.IOCQES&15)<<20
 }
 
-// Supported reports whether a controller can be enabled with the fields: the NVM command set, pages of 4 KiB, round
+// Supported reports whether a controller can be enabled with these fields: the NVM command set, pages of 4 KiB, round
 // robin, and entries of 64 and 16 octets.
 func (c CC) Supported() bool {
 	return c.CSS == 0 && c.MPS == 0 && c.AMS == 0 && c.IOSQES == 6 && c.IOCQES == 4
@@ -115,7 +115,7 @@ func (s CSTS) Value() uint32 {
 	return uint32(bit64(s.RDY, 0)|bit64(s.CFS, 1)) | uint32(s.SHST&3)<<2
 }
 
-// bit64 returns a number with one bit, which is set or not.
+// bit64 returns 1<<n if set is true, and 0 otherwise.
 func bit64(set bool, n uint) uint64 {
 	if set {
 		return 1 << n

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// A RejectStatus says why a target rejects a connection (RDMA transport 1.0, 3.3.3). 0 is none.
+// A RejectStatus says why a target rejects a connection (RDMA transport 1.0, 3.3.3). 0 means no reason.
 type RejectStatus uint16
 
 // The reasons.
@@ -17,7 +17,7 @@ const (
 	RejectHRQSize                             // below HSQSIZE
 	RejectNoResources                         // connections, memory, a limit of the host, or shutting down
 	RejectIRD                                 // the host offers no RDMA Reads
-	RejectORD                                 // the host asks for more RDMA Reads than allowed
+	RejectORD                                 // the host requests more RDMA Reads than allowed
 	RejectCNTLID                              // no such controller
 )
 
@@ -51,7 +51,7 @@ func (s RejectStatus) Append(dst []byte) []byte {
 
 // A RejectError is the error of a host whose connection was rejected.
 type RejectError struct {
-	Status RejectStatus // 0: the Reply did not tell
+	Status RejectStatus // 0: the Reply gave no reason
 }
 
 func (e RejectError) Error() string {
@@ -61,8 +61,8 @@ func (e RejectError) Error() string {
 	return fmt.Sprintf("nvme: the target rejected the connection: %v", e.Status)
 }
 
-// ParseReject reads the private data of an MPA Reply that rejects. What is too short, or of another RECFMT, tells
-// no reason.
+// ParseReject reads the private data of an MPA Reply that rejects. Data that is too short, or has another RECFMT,
+// gives no reason.
 func ParseReject(b []byte) RejectError {
 	if len(b) < RejectSize || binary.LittleEndian.Uint16(b) != 0 {
 		return RejectError{}

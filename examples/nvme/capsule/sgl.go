@@ -14,22 +14,22 @@ const (
 	maxSGLKeyedBytes = 1<<24 - 1
 )
 
-// An SGL is the SGL descriptor of a command (Base 2.0, 4.1.2; RDMA transport 1.0): where its data is. One is
-// all that a command has.
+// An SGL is the SGL descriptor of a command (Base 2.0, 4.1.2; RDMA transport 1.0): where its data is. A command
+// has exactly one.
 //
 //	keyed data block    0 address, 64 bits | 8 length, 24 bits | 11 key, 32 bits | 15 type 0x40 or 0x4F
 //	in-capsule offset   0 offset, 64 bits | 8 length, 32 bits | 12 reserved[3] | 15 type 0x01
 //
-// The address is a Tagged Offset and the key an STag: the same numbers that DDP sends big-endian. The address
-// of Linux is one of kernel memory, with bit 63 set: it is compared as uint64, and no number is added to it
-// before it is known that the sum does not wrap.
+// The address is a Tagged Offset and the key an STag: the same numbers that DDP sends big-endian. Linux sends an
+// address of kernel memory, with bit 63 set. It must be compared as uint64, and nothing may be added to it before
+// it is known that the sum does not wrap.
 type SGL [16]byte
 
-// NullSGL is the SGL of commands without data: keyed, of length 0.
+// NullSGL returns the SGL of commands without data: keyed, of length 0.
 func NullSGL() SGL { return SGL{15: SGLKeyed} }
 
-// KeyedSGL is memory of the host: n octets from the Tagged Offset to of the STag. The target sends Send with
-// Invalidate of the STag if invalidate is set. n has 24 bits: more panics.
+// KeyedSGL describes memory of the host: n octets of the STag, from the Tagged Offset to on. If invalidate is set,
+// the target invalidates the STag by a Send with Invalidate. It panics if n has more than 24 bits.
 func KeyedSGL(stag uint32, to uint64, n uint32, invalidate bool) SGL {
 	if n > maxSGLKeyedBytes {
 		panic("capsule: length of a keyed SGL above 2^24-1")
@@ -44,7 +44,7 @@ func KeyedSGL(stag uint32, to uint64, n uint32, invalidate bool) SGL {
 	return s
 }
 
-// InCapsuleSGL is n octets of the capsule, from an offset behind the SQE on.
+// InCapsuleSGL describes n octets of the capsule, from an offset after the SQE on.
 func InCapsuleSGL(off uint64, n uint32) SGL {
 	var s SGL
 	binary.LittleEndian.PutUint64(s[0:], off)
@@ -53,13 +53,13 @@ func InCapsuleSGL(off uint64, n uint32) SGL {
 	return s
 }
 
-// Type is the type and sub-type.
+// Type returns the type and sub-type.
 func (s *SGL) Type() uint8 { return s[15] }
 
-// Address is the Tagged Offset of a keyed descriptor, or the offset of one in the capsule.
+// Address returns the Tagged Offset of a keyed descriptor, or the offset of an in-capsule one.
 func (s *SGL) Address() uint64 { return binary.LittleEndian.Uint64(s[0:]) }
 
-// Key is the STag of a keyed descriptor.
+// Key returns the STag of a keyed descriptor.
 func (s *SGL) Key() uint32 { return binary.LittleEndian.Uint32(s[11:]) }
 
 // Length returns the length of the data, in octets: 24 bits in a keyed descriptor, 32 in others.
@@ -71,7 +71,7 @@ func (s *SGL) Length() uint32 {
 	return n
 }
 
-// check tells what a target answers to the type of the descriptor.
+// check returns the status with which a target answers the type of the descriptor.
 func (s *SGL) check() Status {
 	switch t := s.Type(); {
 	case t == SGLInCapsule || t == SGLKeyed || t == SGLKeyedInvalidate:

@@ -8,7 +8,7 @@ import (
 // dataUnit is the unit in which SMART counts data, in octets.
 const dataUnit = 1000 * 512
 
-// DataUnits is a number of octets in the unit of SMART, rounded up.
+// DataUnits converts octets to the unit of SMART, rounded up.
 func DataUnits(octets uint64) uint64 {
 	n := octets / dataUnit
 	if octets%dataUnit != 0 {
@@ -17,8 +17,8 @@ func DataUnits(octets uint64) uint64 {
 	return n
 }
 
-// SMART is the log page LogSMART (Base 2.0, 5.16.1.3), as far as it is used. The counters are of 128 bits there: one
-// that is larger than 64 bits is parsed as the largest number of 64.
+// SMART is the used part of the log page LogSMART (Base 2.0, 5.16.1.3), whose counters have 128 bits. A counter that
+// exceeds 64 bits is parsed as the largest number of 64 bits.
 //
 //	 0 critical warning | 1 temperature, 16 bits | 3 available spare | 4 threshold | 5 percentage used
 //	32 data units read | 48 written | 64 read commands | 80 write commands | 96 busy time | 112 power cycles
@@ -76,7 +76,7 @@ func ParseSMART(b []byte) (SMART, error) {
 	return l, nil
 }
 
-// uint128 reads a counter, as the largest number if it has more than 64 bits.
+// uint128 reads a counter, or returns the largest uint64 if it exceeds 64 bits.
 func uint128(b []byte) uint64 {
 	if binary.LittleEndian.Uint64(b[8:]) != 0 {
 		return math.MaxUint64

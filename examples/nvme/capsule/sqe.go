@@ -2,7 +2,7 @@ package capsule
 
 import "encoding/binary"
 
-// Lengths of what capsules begin with, in octets.
+// Lengths of the entries with which capsules begin, in octets.
 const (
 	SQESize = 64
 	CQESize = 16
@@ -27,7 +27,7 @@ const (
 type SQE struct {
 	Opcode     Opcode
 	Flags      uint8
-	CID        uint16 // the host's: it is returned as it came, all 16 bits
+	CID        uint16 // chosen by the host: all 16 bits are returned unchanged
 	NSID       uint32
 	CDW2, CDW3 uint32
 	MPTR       uint64
@@ -40,8 +40,8 @@ type SQE struct {
 	CDW15      uint32
 }
 
-// ParseSQE splits a message into the command and the octets behind it, which remain part of msg. A message
-// shorter than 64 octets is no command: there is no CID to answer, and the target closes the connection.
+// ParseSQE splits a message into the command and the octets after it, which remain part of msg. A message shorter
+// than 64 octets is not a command: it has no CID to answer, and the target closes the connection.
 func ParseSQE(msg []byte) (SQE, []byte, error) {
 	if len(msg) < SQESize {
 		return SQE{}, nil, errShortSQE
@@ -94,13 +94,13 @@ func (c *SQE) Append(dst []byte) []byte {
 	return append(dst, b[:]...)
 }
 
-// FCType is the type of a Fabrics command.
+// FCType returns the type of a Fabrics command.
 func (c *SQE) FCType() FCType { return FCType(c.NSID) }
 
 // IsConnect reports whether the command is Connect, which is the first one on each queue.
 func (c *SQE) IsConnect() bool { return c.Opcode == OpFabrics && c.FCType() == FCConnect }
 
-// Direction is which way the data goes, as the opcode says, or the type of the Fabrics command.
+// Direction returns which way the data goes, according to the opcode or the type of the Fabrics command.
 func (c *SQE) Direction() Direction {
 	if c.Opcode == OpFabrics {
 		return Direction(c.FCType() & 3)
@@ -117,7 +117,7 @@ func (c *SQE) CheckFlags() Status {
 	return Success
 }
 
-// newSQE is a command with the flags that all commands have.
+// newSQE returns a command with the flags that all commands have.
 func newSQE(op Opcode, cid uint16, nsid uint32, sgl SGL) SQE {
 	return SQE{Opcode: op, Flags: FlagSGL, CID: cid, NSID: nsid, SGL: sgl}
 }

@@ -7,8 +7,8 @@ import "fmt"
 //	bits 7:0 SC | 10:8 SCT | 12:11 CRD | 13 More | 14 DNR
 //
 // The lower eleven bits, as three hexadecimal digits, are how statuses are usually cited: 0x182 is SCT 1 and
-// SC 0x82. The constants contain DNR ("do not retry") where no repetition can help; [Status.Code] takes
-// it away, for a comparison.
+// SC 0x82. The constants include DNR ("do not retry") where no repetition can help; [Status.Code] removes
+// it, for a comparison.
 type Status uint16
 
 const (
@@ -17,7 +17,7 @@ const (
 	statusDNR  = Status(1 << 14)
 )
 
-// The statuses that a target of this project answers with, each with the DNR that it has.
+// Statuses, with DNR where a target of this project would set it.
 const (
 	Success                     Status = 0x000
 	StatusInvalidOpcode                = 0x001 | statusDNR // unknown or disabled opcode or fctype
@@ -26,10 +26,10 @@ const (
 	StatusDataTransferError            = 0x004 | statusDNR // data could not be moved, or TO + length wraps
 	StatusInternalError         Status = 0x006
 	StatusAbortRequested        Status = 0x007 // ended by Abort or a reset
-	StatusSQDeleted             Status = 0x008 // ended since the queue was deleted
+	StatusSQDeleted             Status = 0x008 // ended because the queue was deleted
 	StatusInvalidNamespace             = 0x00B | statusDNR
 	StatusSequenceError                = 0x00C | statusDNR // before Connect, before RDY, after the shutdown
-	StatusInvalidSGLLength             = 0x00F | statusDNR // the length of the SGL is not that of the data
+	StatusInvalidSGLLength             = 0x00F | statusDNR // the SGL and the data differ in length
 	StatusInvalidSGLType               = 0x011 | statusDNR
 	StatusInvalidSGLOffset             = 0x016 | statusDNR // outside of the octets in the capsule
 	StatusInvalidKATO                  = 0x01A | statusDNR // keep alive timeout
@@ -52,7 +52,7 @@ const (
 	StatusCompareFailure               = 0x285 | statusDNR
 )
 
-// statusText are the words of codes. Those of Connect and of I/O commands share numbers.
+// statusText holds the names of codes. Codes of Connect and of I/O commands share numbers.
 var statusText = map[Status]string{
 	0x000: "success",
 	0x001: "invalid opcode",
@@ -86,42 +86,42 @@ var statusText = map[Status]string{
 	0x285: "compare failure",
 }
 
-// SC is the status code.
+// SC returns the status code.
 func (s Status) SC() uint8 { return uint8(s) }
 
-// SCT is the status code type.
+// SCT returns the status code type.
 func (s Status) SCT() uint8 { return uint8(s >> 8 & 7) }
 
-// CRD selects one of the command retry delays of the controller, or none: 0.
+// CRD returns which of the controller's command retry delays applies; 0: none.
 func (s Status) CRD() uint8 { return uint8(s >> 11 & 3) }
 
-// More tells that there is more in the error information log. Linux sets it, this target does not.
+// More reports whether the error information log says more. Linux sets the bit, this target does not.
 func (s Status) More() bool { return s&statusMore != 0 }
 
-// DNR tells that the command fails again when it is retried.
+// DNR reports whether the command would fail again if it were retried.
 func (s Status) DNR() bool { return s&statusDNR != 0 }
 
-// Code is the status without CRD, More and DNR: SCT and SC.
+// Code returns the status without CRD, More and DNR: SCT and SC.
 func (s Status) Code() Status { return s & statusCode }
 
-// WithDNR is the status with DNR set.
+// WithDNR returns the status with DNR set.
 func (s Status) WithDNR() Status { return s | statusDNR }
 
-// WithoutDNR is the status with DNR clear.
+// WithoutDNR returns the status with DNR clear.
 func (s Status) WithoutDNR() Status { return s &^ statusDNR }
 
-// Is reports whether the two are the same code, whatever else they contain.
+// Is reports whether the two statuses have the same code; the other bits make no difference.
 func (s Status) Is(other Status) bool { return s.Code() == other.Code() }
 
-// OK tells that the command succeeded.
+// OK reports whether the command succeeded.
 func (s Status) OK() bool { return s.Code() == Success }
 
-// wire is the status as the CQE has it, with a phase of 0.
+// wire returns the status as a CQE contains it, with a phase of 0.
 func (s Status) wire() uint16 { return uint16(s) << 1 }
 
 func statusOf(wire uint16) Status { return Status(wire >> 1) }
 
-// String is the code, as it is usually cited, and words for it.
+// String returns the code, as it is usually cited, and its name.
 func (s Status) String() string {
 	text, known := statusText[s.Code()]
 	if !known {
@@ -134,7 +134,7 @@ func (s Status) String() string {
 	return fmt.Sprintf("0x%03x%s, %s", uint16(s.Code()), dnr, text)
 }
 
-// Err is nil for success, and a [StatusError] for each other status.
+// Err returns nil for success, and a [StatusError] for any other status.
 func (s Status) Err() error {
 	if s.OK() {
 		return nil

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// putSpaces writes ASCII to a field, and spaces behind it. What is too long is cut off.
+// putSpaces writes ASCII to a field, and spaces after it. It truncates a text that is too long.
 func putSpaces(b []byte, s string) {
 	for i := copy(b, s); i < len(b); i++ {
 		b[i] = ' '
 	}
 }
 
-// padded is the text of a field, without the spaces and NULs that fill it.
+// padded returns the text of a field, without the spaces and NULs that fill it.
 func padded(b []byte) string { return string(bytes.TrimRight(b, " \x00")) }
 
 // checkText checks that a text fits a field, and is printable ASCII that does not end with a space.

@@ -9,12 +9,12 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A Layer is where an attacker speaks.
+// A Layer is the protocol layer at which an attacker acts.
 type Layer string
 
 // The layers.
 const (
-	TCP    Layer = "tcp"    // octets that are no MPA
+	TCP    Layer = "tcp"    // octets that are not MPA
 	MPA    Layer = "mpa"    // frames of the set-up
 	FPDU   Layer = "fpdu"   // FPDUs
 	DDP    Layer = "ddp"    // headers of segments, in good FPDUs
@@ -33,10 +33,10 @@ var generators = map[Layer]generator{
 	TCP: tcp, MPA: mpa, FPDU: fpdu, DDP: ddp, RDMAP: rdmap, Commit: commits, CM: cm, RMA: rma, NVMe: nvme, SCTP: sctp,
 }
 
-// Layers are all of them, from the bottom up.
+// Layers returns all layers, from the bottom up, and then SCTP.
 func Layers() []Layer { return []Layer{TCP, MPA, FPDU, DDP, RDMAP, Commit, CM, RMA, NVMe, SCTP} }
 
-// Network is the network over which attackers of the layer come: tcp or udp.
+// Network returns the network over which attackers of the layer connect: tcp or udp.
 func (l Layer) Network() string {
 	if l == SCTP {
 		return "udp"
@@ -44,19 +44,19 @@ func (l Layer) Network() string {
 	return "tcp"
 }
 
-// A Target is what attackers were told of the other side.
+// A Target is what attackers know about the other side.
 type Target struct {
-	STag stag.STag // a region that they may read and write, if Len is not 0
+	STag stag.STag // of a region that they may read and write, if Len is not 0
 	TO   uint64
 	Len  uint32
-	Else []stag.STag // regions that they may not
-	NQN  string      // the subsystem of NVMe
+	Else []stag.STag // of regions that they must not access
+	NQN  string      // of the NVMe subsystem
 }
 
-// An Act is what an attacker does in a Step.
+// An Act is the kind of a Step.
 type Act uint8
 
-// The acts. What is sent over UDP is packets: Chunks gets the header of SCTP, with the tags of the association.
+// The acts. Over UDP, an attacker sends packets: Chunks and Cookie add the header of SCTP, with the association's tag.
 const (
 	Send   Act = iota // all of Data at once
 	Slow              // Data, an octet at a time, with pauses of Wait
@@ -64,15 +64,15 @@ const (
 	Await             // until the other side has sent something, or ended, for Wait at most
 	FIN               // end the sending half
 	RST               // reset the connection
-	Chunks            // Data are chunks of SCTP
-	Cookie            // the state cookie of the INIT ACK comes back, with Data exclusive-ored into it
+	Chunks            // send Data, which is chunks of SCTP
+	Cookie            // return the state cookie of the INIT ACK, with Data exclusive-ored into it
 )
 
 var actNames = [...]string{"send", "slow", "stall", "await", "FIN", "RST", "chunks", "cookie"}
 
 func (a Act) String() string { return names.Of(a, actNames[:], "act %d") }
 
-// A Step is one thing that an attacker does.
+// A Step is one action of an attacker.
 type Step struct {
 	Act  Act
 	Data []byte
@@ -82,15 +82,15 @@ type Step struct {
 // A Conversation is what an attacker does with one connection.
 type Conversation struct {
 	Layer        Layer
-	Bent         []string // how, see Bends
+	Bent         []string // how it was altered: see Bends
 	ReadsNothing bool     // it reads nothing
 	Steps        []Step
 }
 
-// A talk is a conversation that is not bent yet.
+// A talk is a conversation before it is bent.
 type talk struct {
-	opening  []Step                  // is not bent
-	messages [][]byte                // are
+	opening  []Step                  // never bent
+	messages [][]byte                // to be bent
 	frame    func(msg []byte) []byte // what the layers below make of a message; nil: nothing
 	act      Act                     // Send or Chunks
 }
@@ -103,9 +103,9 @@ func Make(l Layer, seed, n uint64, at Target) Conversation {
 	}
 	d := newDice(l, seed, n)
 	t := generate(d, at)
-	old := generate(newDice(l, seed, n-1), at).messages // those of another connection
+	old := generate(newDice(l, seed, n-1), at).messages // of another connection
 	c := Conversation{Layer: l, ReadsNothing: d.one(12)}
-	if !d.one(10) { // else it is a valid one
+	if !d.one(10) { // otherwise it stays as it was generated
 		t.messages, c.Bent = bend(d, t.messages, old)
 	}
 	c.Steps = plays(d, t)
@@ -116,7 +116,7 @@ func Make(l Layer, seed, n uint64, at Target) Conversation {
 	return c
 }
 
-// plays makes steps of a talk: a few messages at a time, as they might come on a connection.
+// plays turns a talk into steps: a few messages at a time, as they might arrive on a connection.
 func plays(d dice, t talk) []Step {
 	steps := t.opening
 	for rest := t.messages; len(rest) > 0; {
@@ -142,12 +142,12 @@ func plays(d dice, t talk) []Step {
 
 // The pauses of attackers.
 const (
-	replyTime = 200 * time.Millisecond // for which an attacker waits for an answer
-	openTime  = 2 * time.Second        // and for that of its Request
+	replyTime = 200 * time.Millisecond // to wait for an answer
+	openTime  = 2 * time.Second        // to wait for the answer to a Request
 	slowPause = time.Millisecond       // between slow octets
 )
 
-// dice are the random choices of one conversation.
+// dice makes the random choices of one conversation.
 type dice struct{ *rand.Rand }
 
 func newDice(l Layer, seed, n uint64) dice {
@@ -157,10 +157,10 @@ func newDice(l Layer, seed, n uint64) dice {
 	return dice{rand.New(rand.NewPCG(seed, n))}
 }
 
-// one tells, once in n times.
+// one returns true once in n times, on average.
 func (d dice) one(n int) bool { return d.IntN(n) == 0 }
 
-// octets are n random ones.
+// octets returns n random octets.
 func (d dice) octets(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A bender changes the messages of a conversation at random; old are those of another one.
+// A bender changes the messages of a conversation at random; old are the messages of another conversation.
 type bender struct {
 	name string
 	bend func(d dice, msgs, old [][]byte) [][]byte
@@ -42,7 +42,7 @@ var benders = []bender{
 	{"edge", edge},
 }
 
-// Bends are the ways in which a conversation can be bent.
+// Bends returns the ways in which a conversation can be bent.
 func Bends() []string {
 	var names []string
 	for _, b := range benders {
@@ -78,7 +78,7 @@ func flip(d dice, m, _ [][]byte) [][]byte {
 	return m
 }
 
-// splice makes a message of the begin of one and the end of another one.
+// splice joins the beginning of one message and the end of another one.
 func splice(d dice, m, old [][]byte) [][]byte {
 	from := m
 	if len(old) > 0 && d.one(2) {
@@ -90,14 +90,14 @@ func splice(d dice, m, old [][]byte) [][]byte {
 	return m
 }
 
-// edge puts a number in the place of two, four or eight octets at which programs are wrong.
+// edge replaces two, four or eight octets by a number with which programs often err.
 func edge(d dice, m, _ [][]byte) [][]byte {
 	i, n := d.IntN(len(m)), pick(d, 2, 4, 8)
 	if len(m[i]) < n {
 		return m
 	}
 	m[i] = bytes.Clone(m[i])
-	at := d.IntN(len(m[i])/n) * n // mostly where a field is
+	at := d.IntN(len(m[i])/n) * n // usually the start of a field
 	at = min(at+pick(d, 0, 0, 2), len(m[i])-n)
 	field := m[i][at : at+n]
 	fill := pick[byte](d, 0, 0, 0xff, 0xff)
@@ -113,10 +113,10 @@ func edge(d dice, m, _ [][]byte) [][]byte {
 	return m
 }
 
-// disturbances are what is wrong with the time, and not with the octets.
+// disturbances are the alterations of timing, rather than of octets.
 var disturbances = []string{"stall", "slow", "fin", "rst", "half-open"}
 
-// disturb changes when things are sent, and how a conversation ends. It tells how, if that matters.
+// disturb changes when steps happen, and how a conversation ends. It returns the name of the disturbance, if any.
 func disturb(d dice, steps []Step) ([]Step, string) {
 	at := 0
 	if len(steps) > 0 {
@@ -139,7 +139,7 @@ func disturb(d dice, steps []Step) ([]Step, string) {
 		return append(slices.Clone(steps[:at]), cut(d, steps[at:])...), "fin"
 	case 4, 5:
 		return append(slices.Clone(steps[:at]), Step{Act: RST}), "rst"
-	case 6: // nothing more comes for longer than any timer
+	case 6: // silent for longer than any timer
 		return append(slices.Clone(steps[:at]), Step{Act: Stall, Wait: 8 * time.Second}), "half-open"
 	}
 	return append(slices.Clip(steps), end...), ""

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/hostile/octets"
 )
 
-// commits sends Commit Requests among Writes: few regions and many, with a follow-on or without.
+// commits sends Commit Requests among Writes: of few or many regions, with or without a follow-on.
 func commits(d dice, at Target) talk {
 	r := &messages{dice: d, at: at}
 	t := talk{opening: opens(d, nil), frame: octets.FPDU}
@@ -24,7 +24,7 @@ func commits(d dice, at Target) talk {
 	return t
 }
 
-// commit is a request (draft-talpey-rdma-commit-00 section 3.2.1).
+// commit returns a Commit Request (draft-talpey-rdma-commit-00 section 3.2.1).
 func (r *messages) commit() []byte {
 	b := binary.BigEndian.AppendUint32(nil, r.Uint32())
 	for range pick(r.dice, 0, 1, 1, 1, 2, 4, 64, 65) {

@@ -6,14 +6,14 @@ import (
 	"github.com/goiwarp/iwarp/internal/hostile/octets"
 )
 
-// untaggedSize is how long the header of an untagged segment is.
+// untaggedSize is the length of the header of an untagged segment.
 const untaggedSize = 18
 
-// ddp sends segments whose headers are wrong in one field or more, in good FPDUs.
+// ddp sends segments in good FPDUs, some of whose headers are wrong in one or more fields.
 func ddp(d dice, at Target) talk {
-	msgs := segments(d, at, 1+d.IntN(pick(d, 2, 8, 24))) // the first that is refused is the last one that is looked at
+	msgs := segments(d, at, 1+d.IntN(pick(d, 2, 8, 24))) // the peer ignores all messages after the first one that it refuses
 	for range 1 + d.IntN(3) {
-		if s := pick(d, msgs...); s[0]&0x80 != 0 || len(s) < untaggedSize { // for it may have been bent already
+		if s := pick(d, msgs...); s[0]&0x80 != 0 || len(s) < untaggedSize { // it may have been bent already
 			bendTagged(d, s, at)
 		} else {
 			bendUntagged(d, s)

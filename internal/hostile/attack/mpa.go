@@ -6,7 +6,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/hostile/octets"
 )
 
-// mpa sends Requests of all kinds, and FPDUs behind some without waiting for a Reply.
+// mpa sends Requests of all kinds, some of them followed by FPDUs without waiting for a Reply.
 func mpa(d dice, at Target) talk {
 	msgs := [][]byte{anyRequest(d)}
 	for range d.IntN(3) {
@@ -23,7 +23,7 @@ const (
 	flagEnhanced = 0x10
 )
 
-// anyRequest is a Request of any flags, revision and private data, its length right or not.
+// anyRequest returns a Request with any flags, revision and private data, whose length may be wrong.
 func anyRequest(d dice) []byte {
 	flags := byte(flagCRC)
 	for range d.IntN(3) {
@@ -36,14 +36,14 @@ func anyRequest(d dice) []byte {
 	return b
 }
 
-// opens is a set-up as it should be, by which the attacker gets to the layers above.
+// opens returns the steps of a correct set-up, by which the attacker reaches the layers above.
 func opens(d dice, private []byte) []Step {
 	request := octets.Request(flagCRC, 1, private)
-	if d.one(2) { // IRD 16 and ORD 16; no RTR is asked for
+	if d.one(2) { // IRD 16 and ORD 16; no RTR is requested
 		request = octets.Request(flagCRC|flagEnhanced, 2, append([]byte{0, 16, 0, 16}, private...))
 	}
 	steps := []Step{{Act: Send, Data: request}}
-	if !d.one(8) { // else it does not wait for the Reply
+	if !d.one(8) { // otherwise it does not wait for the Reply
 		steps = append(steps, Step{Act: Await, Wait: openTime})
 	}
 	return steps

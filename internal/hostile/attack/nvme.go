@@ -6,7 +6,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/hostile/octets"
 )
 
-// nvme connects a queue, logs in, and sends commands, good ones and others.
+// nvme connects a queue, logs in, and sends valid and invalid commands.
 func nvme(d dice, at Target) talk {
 	private := make([]byte, 32)
 	binary.LittleEndian.PutUint16(private[2:], pick[uint16](d, 0, 0, 0, 1, 65535))  // queue
@@ -27,7 +27,7 @@ func nvme(d dice, at Target) talk {
 	return t
 }
 
-// login is a Connect with its data in the capsule (NVMe over Fabrics 1.1 section 3.3).
+// login returns a Connect with its data in the capsule (NVMe over Fabrics 1.1 section 3.3).
 func login(d dice, at Target) []byte {
 	b := make([]byte, 64+1024)
 	b[0], b[1], b[4] = 0x7f, 0x40, 0x01
@@ -42,7 +42,7 @@ func login(d dice, at Target) []byte {
 	return b
 }
 
-// command is one of the fabrics, of the admin queue or of an I/O queue.
+// command returns a Fabrics command, or one of the admin queue or of an I/O queue.
 func command(d dice, at Target) []byte {
 	b := make([]byte, 64)
 	b[0] = pick[byte](d, 0x7f, 0x7f, 0x06, 0x02, 0x01, 0x00, 0x18, 0x0c, 0x09, 0x0a, 0x08, byte(d.Uint32()))

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/hostile/octets"
 )
 
-// rdmap sends messages of all kinds, whether they may be sent or not, in segments that DDP takes.
+// rdmap sends messages of all kinds, allowed or not, in segments that DDP accepts.
 func rdmap(d dice, at Target) talk {
 	r := &messages{dice: d, at: at}
 	t := talk{opening: opens(d, nil), frame: octets.FPDU}
@@ -18,7 +18,7 @@ func rdmap(d dice, at Target) talk {
 		}
 		return t
 	}
-	for range 1 + d.IntN(pick(d, 2, 8, 24)) { // the first that is refused is the last one that is looked at
+	for range 1 + d.IntN(pick(d, 2, 8, 24)) { // the peer ignores all messages after the first one that it refuses
 		t.messages = append(t.messages, pick(d, kinds...)(r))
 	}
 	return t
@@ -29,14 +29,14 @@ var kinds = []func(*messages) []byte{
 	(*messages).readResponse, (*messages).invalidate, (*messages).immediate, (*messages).atomic, (*messages).terminate, (*messages).emptyWrite, (*messages).unknown,
 }
 
-// messages counts what it sends on each queue.
+// messages makes messages, and numbers them on each queue.
 type messages struct {
 	dice
 	at      Target
 	numbers [4]uint32
 }
 
-// next is the number of the next message of a queue.
+// next returns the number of the next message of a queue.
 func (r *messages) next(queue uint32) uint32 {
 	r.numbers[queue]++
 	return r.numbers[queue]
@@ -67,7 +67,7 @@ func (r *messages) immediate() []byte {
 	return r.untagged(pick[byte](r.dice, 8, 9), 0, 0, r.octets(pick(r.dice, 0, 7, 8, 8, 8, 9)))
 }
 
-// read asks for more than there is, or for little.
+// read requests more than exists, or little.
 func (r *messages) read() []byte {
 	size := pick(r.dice, 0, 1, r.at.Len, r.at.Len+1, math.MaxUint32, 1<<31, r.Uint32())
 	src, to := r.at.STag, r.at.TO
@@ -82,7 +82,7 @@ func (r *messages) readResponse() []byte {
 	return octets.ReadResponse(pick[byte](r.dice, 0xc1, 0x81), st, to, string(r.octets(r.IntN(600))))
 }
 
-// atomic is a FetchAdd, a CmpSwap or a Swap (RFC 7306 section 5.2.1).
+// atomic returns a FetchAdd, a CmpSwap or a Swap (RFC 7306 section 5.2.1).
 func (r *messages) atomic() []byte {
 	b := binary.BigEndian.AppendUint32(nil, r.Uint32N(4))
 	b = binary.BigEndian.AppendUint32(b, r.Uint32())
@@ -92,7 +92,7 @@ func (r *messages) atomic() []byte {
 	return r.untagged(10, 0, 1, append(b, r.octets(32)...))
 }
 
-// terminate is one of any cause (RFC 5040 section 4.8).
+// terminate returns a Terminate with any cause (RFC 5040 section 4.8).
 func (r *messages) terminate() []byte {
 	b := binary.BigEndian.AppendUint16(nil, uint16(r.Uint32()))
 	b = append(b, pick[byte](r.dice, 0, 0x80, 0xc0, 0xe0, 0xff), 0)

@@ -6,10 +6,10 @@ import (
 	"github.com/goiwarp/iwarp/internal/hostile/octets"
 )
 
-// sizes are those of the messages of operations with keys, by their type.
+// sizes are the lengths of the messages of operations with keys, by their type.
 var sizes = [...]int{0, 80, 72, 168, 96, 56, 96, 80, 56, 64, 64, 112, 56}
 
-// rma sends a HELLO that offers no keys, and messages of all types behind it.
+// rma sends a HELLO that offers no keys, and then messages of all types.
 func rma(d dice, at Target) talk {
 	t := talk{opening: opens(d, nil)}
 	counter := uint64(0)
@@ -42,7 +42,7 @@ func rma(d dice, at Target) talk {
 	return t
 }
 
-// operation is a message whose header is right.
+// operation returns a message with a correct header.
 func operation(d dice, kind int, counter, id uint64) []byte {
 	m := make([]byte, sizes[kind])
 	if d.one(4) {

@@ -25,7 +25,7 @@ const (
 	initiate    = 1
 )
 
-// sctp sends packets and chunks: those of no association, or an association, a session, and segments.
+// sctp sends packets and chunks: either without an association, or an association, a session, and segments.
 func sctp(d dice, at Target) talk {
 	t := talk{act: Chunks}
 	if d.one(4) { // blind packets
@@ -37,7 +37,7 @@ func sctp(d dice, at Target) talk {
 	first := d.Uint32()
 	t.opening = []Step{{Act: Chunks, Data: initChunk(d, first)}, {Act: Await, Wait: replyTime}}
 	if d.one(8) {
-		t.opening = append(t.opening, Step{Act: Cookie, Data: d.octets(1 + d.IntN(8))}) // not as it came
+		t.opening = append(t.opening, Step{Act: Cookie, Data: d.octets(1 + d.IntN(8))}) // an altered cookie
 	}
 	t.opening = append(t.opening, Step{Act: Cookie}, Step{Act: Await, Wait: replyTime})
 	number := uint16(0)
@@ -59,7 +59,7 @@ func sctp(d dice, at Target) talk {
 	return t
 }
 
-// chunk is a chunk with its length, padded to four octets.
+// chunk returns a chunk with its length, padded to four octets.
 func chunk(kind, flags byte, value []byte) []byte {
 	b := []byte{kind, flags}
 	b = binary.BigEndian.AppendUint16(b, uint16(4+len(value)))
@@ -67,7 +67,7 @@ func chunk(kind, flags byte, value []byte) []byte {
 	return append(b, make([]byte, -len(b)&3)...)
 }
 
-// initChunk offers as many streams each way, and says that DDP is above (RFC 5043 section 5.1).
+// initChunk returns an INIT, mostly with 16 streams each way and the indication of DDP (RFC 5043 section 5.1).
 func initChunk(d dice, first uint32) []byte {
 	b := binary.BigEndian.AppendUint32(nil, 1+d.Uint32N(1<<31))
 	b = binary.BigEndian.AppendUint32(b, pick[uint32](d, 1<<20, 1<<20, 1<<20, 1500, 0))
@@ -79,7 +79,7 @@ func initChunk(d dice, first uint32) []byte {
 	return chunk(chunkInit, 0, b)
 }
 
-// dataChunk is an unordered message, in one chunk.
+// dataChunk returns an unordered message in one chunk.
 func dataChunk(tsn, ppid uint32, msg []byte) []byte {
 	b := binary.BigEndian.AppendUint32(nil, tsn)
 	b = append(b, 0, 0, 0, 0)
@@ -87,14 +87,14 @@ func dataChunk(tsn, ppid uint32, msg []byte) []byte {
 	return chunk(chunkData, 7, append(b, msg...))
 }
 
-// anyChunk is one that comes at the wrong time, or at no time.
+// anyChunk returns a chunk that is unexpected at this time, or at any time.
 func anyChunk(d dice, tsn uint32) []byte {
 	switch d.IntN(5) {
 	case 0:
 		return chunk(pick[byte](d, chunkAbort, chunkShutdown, chunkError, chunkForwardTSN, byte(d.Uint32())), byte(d.Uint32()), d.octets(d.IntN(64)))
 	case 1:
 		return chunk(chunkHeartbeat, 0, d.octets(pick(d, 0, 4, 40, 1000)))
-	case 2: // far away
+	case 2: // a TSN that may be far ahead
 		return dataChunk(tsn+d.Uint32N(1<<17), ppidSegment, d.octets(1+d.IntN(64)))
 	case 3:
 		b := binary.BigEndian.AppendUint32(nil, d.Uint32())

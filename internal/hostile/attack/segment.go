@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// segments are good ones that a peer may send: Writes to the region that it may write to, Sends, and RDMA Reads.
+// segments returns valid segments that a peer may send: Writes to the region of the Target, Sends, and RDMA Reads.
 func segments(d dice, at Target, n int) [][]byte {
 	var all [][]byte
 	sends, reads := uint32(0), uint32(0)
@@ -29,7 +29,7 @@ func segments(d dice, at Target, n int) [][]byte {
 	return all
 }
 
-// anyPlace is an STag and a TO: those of a region that the attacker may not use, or any.
+// anyPlace returns an STag and a TO: of a region that the attacker must not use, or any.
 func anyPlace(d dice, at Target) (stag.STag, uint64) {
 	if len(at.Else) > 0 && d.one(3) {
 		return pick(d, at.Else...), d.Uint64N(64)
@@ -37,7 +37,7 @@ func anyPlace(d dice, at Target) (stag.STag, uint64) {
 	return anySTag(d, at), anyTO(d, at)
 }
 
-// anySTag is one that is of use, or near one, or any.
+// anySTag returns an STag that exists, or is close to one, or any.
 func anySTag(d dice, at Target) stag.STag {
 	s := at.STag
 	if len(at.Else) > 0 && d.one(2) {
@@ -56,7 +56,7 @@ func anySTag(d dice, at Target) stag.STag {
 	return s
 }
 
-// anyTO is one at an edge of the region that the attacker was told of, or of all.
+// anyTO returns a TO at an edge of the region that the attacker knows, or of the address space, or any.
 func anyTO(d dice, at Target) uint64 {
 	end := at.TO + uint64(at.Len)
 	return pick(d, at.TO, at.TO-1, end, end-1, end+1, 0, math.MaxUint64, math.MaxUint64-7, 1<<63, 1<<32, d.Uint64())

@@ -10,24 +10,24 @@ import (
 	"github.com/goiwarp/iwarp/internal/hostile/attack"
 )
 
-// Options say which attackers there are.
+// Options says which attackers to run.
 type Options struct {
-	Addrs  map[attack.Layer]string // where each layer listens; the attackers are of these
+	Addrs  map[attack.Layer]string // where each layer listens; only these layers are attacked
 	Seed   uint64
 	First  uint64 // the number of the first conversation of each layer
 	N      uint64 // conversations in all; 0: until the context ends
 	At     attack.Target
-	Parts  int           // attackers at a time: 16
+	Parts  int           // attackers at a time; 0: 16
 	Pause  time.Duration // between two conversations of an attacker
-	MaxGap time.Duration // no step waits longer; 0: as the attackers want
+	MaxGap time.Duration // no step waits longer; 0: no limit
 }
 
-// A Tally is what came of the conversations.
+// A Tally counts the outcomes of the conversations.
 type Tally struct {
 	Layers map[attack.Layer]*Count
 }
 
-// A Count is that of one layer.
+// A Count counts the outcomes of one layer.
 type Count struct {
 	Conversations uint64
 	Refused       uint64 // no connection
@@ -36,8 +36,8 @@ type Count struct {
 	Bent          map[string]uint64
 }
 
-// Run holds conversations until ctx ends, or Options.N of them were held. The error is that of options which
-// cannot be.
+// Run holds conversations until ctx ends, or until it has held Options.N of them. It returns an error only for invalid
+// options.
 func Run(ctx context.Context, o Options) (*Tally, error) {
 	var layers []attack.Layer
 	for _, l := range attack.Layers() {
@@ -63,7 +63,7 @@ func Run(ctx context.Context, o Options) (*Tally, error) {
 	return r.tally, nil
 }
 
-// A run is what its attackers share.
+// A run is the state that its attackers share.
 type run struct {
 	Options
 	layers []attack.Layer
@@ -73,7 +73,7 @@ type run struct {
 	tally *Tally
 }
 
-// attacks holds one conversation after the other.
+// attacks holds one conversation after another.
 func (r *run) attacks(ctx context.Context) {
 	for ctx.Err() == nil {
 		l, n, ok := r.take()
@@ -95,7 +95,7 @@ func (r *run) attacks(ctx context.Context) {
 	}
 }
 
-// take is the next conversation: the layers take turns.
+// take returns the next conversation: the layers take turns.
 func (r *run) take() (l attack.Layer, n uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +126,7 @@ func (r *run) count(c attack.Conversation, o Outcome) {
 	}
 }
 
-// Total is the sum over the layers.
+// Total returns the sum over the layers.
 func (t *Tally) Total() Count {
 	sum := Count{Bent: make(map[string]uint64)}
 	for _, c := range t.Layers {
@@ -142,7 +142,7 @@ func (t *Tally) Total() Count {
 	return sum
 }
 
-// String is a table.
+// String returns a table.
 func (t *Tally) String() string {
 	s := fmt.Sprintf("%-7s %13s %8s %8s %12s %12s\n", "layer", "conversations", "refused", "ended", "octets sent", "octets got")
 	row := func(name string, c Count) {

@@ -10,9 +10,9 @@ import (
 	"github.com/goiwarp/iwarp/internal/hostile/attack"
 )
 
-// An Outcome is what came of one conversation.
+// An Outcome is the result of one conversation.
 type Outcome struct {
-	Refused   bool // there was no connection
+	Refused   bool // no connection was established
 	Ended     bool // the other side ended it before the attacker was done
 	Sent, Got uint64
 }
@@ -20,8 +20,8 @@ type Outcome struct {
 // dialTime bounds how long an attacker waits for its connection.
 const dialTime = 5 * time.Second
 
-// Play holds one conversation with the address. maxGap bounds its waits, if it is not 0. An error is that of ctx, which has
-// ended before there was a connection: it is not known whether there would have been one.
+// Play holds one conversation with the address. maxGap bounds its waits, if it is not 0. The error, if any, is that of ctx, which
+// ended before a connection was established: whether the other side would have accepted one is unknown.
 func Play(ctx context.Context, addr string, c attack.Conversation, maxGap time.Duration) (Outcome, error) {
 	dialer := net.Dialer{Timeout: dialTime}
 	conn, err := dialer.DialContext(ctx, c.Layer.Network(), addr)
@@ -35,7 +35,7 @@ func Play(ctx context.Context, addr string, c attack.Conversation, maxGap time.D
 	if c.Layer.Network() == "udp" {
 		a.association = &association{}
 	}
-	if c.ReadsNothing && a.association == nil { // packets are read, for the tags are in them
+	if c.ReadsNothing && a.association == nil { // packets are always read, since they contain the tags
 		a.readsNothing = true
 		close(a.gone)
 	} else {
@@ -67,11 +67,11 @@ type attacker struct {
 	sent  uint64
 	ended bool
 	got   atomic.Uint64
-	came  chan struct{} // something has
-	gone  chan struct{} // nothing more will
+	came  chan struct{} // octets have arrived
+	gone  chan struct{} // closed when no more will arrive
 }
 
-// listens takes what comes, and forgets it.
+// listens reads and discards what arrives.
 func (a *attacker) listens() {
 	defer close(a.gone)
 	buf := make([]byte, 16<<10)
@@ -93,7 +93,7 @@ func (a *attacker) listens() {
 	}
 }
 
-// does one step. The error is that of a connection which has ended.
+// does performs one step. It returns an error if the connection or ctx has ended.
 func (a *attacker) does(ctx context.Context, s attack.Step) error {
 	switch s.Act {
 	case attack.Send:
@@ -126,10 +126,10 @@ func (a *attacker) does(ctx context.Context, s attack.Step) error {
 	return ctx.Err()
 }
 
-// slowest is how many octets come slowly at most.
+// slowest is the maximum number of octets that are sent slowly.
 const slowest = 256
 
-// sends writes octets. The other side may take none for as long as the attacker waits.
+// sends writes octets. It is no error if the other side does not accept all of them in time.
 func (a *attacker) sends(b []byte) error {
 	_ = a.SetWriteDeadline(time.Now().Add(a.gap(writeTime)))
 	n, err := a.Write(b)
@@ -140,7 +140,7 @@ func (a *attacker) sends(b []byte) error {
 	return err
 }
 
-// writeTime is how long an attacker waits for the other side to take what it sends.
+// writeTime is how long an attacker waits for the other side to accept what it sends.
 const writeTime = 2 * time.Second
 
 func (a *attacker) gap(d time.Duration) time.Duration {
@@ -150,10 +150,10 @@ func (a *attacker) gap(d time.Duration) time.Duration {
 	return d
 }
 
-// waits until the time is over, something has come, or the connection or ctx has ended.
+// waits returns when the time is over, something has arrived, or the connection or ctx has ended.
 func (a *attacker) waits(ctx context.Context, d time.Duration, came <-chan struct{}) {
 	gone := a.gone
-	if came == nil || a.readsNothing { // an attacker that stalls does so whatever the other side does
+	if came == nil || a.readsNothing { // a stall lasts whatever the other side does
 		gone = nil
 	}
 	t := time.NewTimer(a.gap(d))

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// An association is what an attacker over UDP knows of one of SCTP: what its packets must carry.
+// An association is what an attacker over UDP knows about its SCTP association: what its packets must carry.
 type association struct {
 	mu     sync.Mutex
-	tag    uint32 // that the other side has chosen
+	tag    uint32 // chosen by the other side
 	cookie []byte
 }
 
@@ -42,7 +42,7 @@ func (a *attacker) packet(chunks []byte) []byte {
 	return b
 }
 
-// cookieEcho is the chunk that gives the cookie back, changed by mask.
+// cookieEcho returns the chunk that returns the cookie, changed by mask.
 func (a *attacker) cookieEcho(mask []byte) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,7 +75,7 @@ func (a *association) heard(p []byte) {
 	}
 }
 
-// remotePort is the SCTP port of the other side: that of UDP has the same number.
+// remotePort returns the SCTP port of the other side, which has the same number as its UDP port.
 func (a *attacker) remotePort() uint16 {
 	return a.RemoteAddr().(*net.UDPAddr).AddrPort().Port()
 }

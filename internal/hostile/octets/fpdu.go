@@ -13,8 +13,8 @@ func FPDU(ulpdu []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// Marked frames a ULPDU with Markers; pos is where in the stream the FPDU begins. bend may
-// falsify the FPDUPTR of a Marker.
+// Marked frames a ULPDU with Markers; pos is the position of the FPDU in the stream. bend may falsify
+// the FPDUPTR of a Marker.
 func Marked(pos int, ulpdu []byte, bend func(ptr uint16) uint16) []byte {
 	plain := FPDU(ulpdu)
 	var out []byte

@@ -23,17 +23,17 @@ func Untagged(control, rdmap byte, word, qn, msn, mo uint32, payload string) []b
 	return append(b, payload...)
 }
 
-// Write is the last segment of an RDMA Write.
+// Write returns the last segment of an RDMA Write.
 func Write(st stag.STag, to uint64, payload string) []byte {
 	return Tagged(0xc1, 0x40, st, to, payload)
 }
 
-// Send is the last segment of a Send.
+// Send returns the last segment of a Send.
 func Send(msn, mo uint32, payload string) []byte {
 	return Untagged(0x41, 0x43, 0, 0, msn, mo, payload)
 }
 
-// ReadRequest is a Read Request (RFC 5040 section 4.4).
+// ReadRequest returns a Read Request (RFC 5040 section 4.4).
 func ReadRequest(msn uint32, sink stag.STag, sinkTO uint64, size uint32, src stag.STag, srcTO uint64) []byte {
 	b := Untagged(0x41, 0x41, 0, 1, msn, 0, "")
 	b = binary.BigEndian.AppendUint32(b, uint32(sink))
@@ -43,7 +43,7 @@ func ReadRequest(msn uint32, sink stag.STag, sinkTO uint64, size uint32, src sta
 	return binary.BigEndian.AppendUint64(b, srcTO)
 }
 
-// ReadResponse is a segment of a Read Response.
+// ReadResponse returns a segment of a Read Response.
 func ReadResponse(control byte, st stag.STag, to uint64, payload string) []byte {
 	return Tagged(control, 0x42, st, to, payload)
 }

@@ -8,7 +8,7 @@ const (
 	ReplyKey   = "MPA ID Rep Frame"
 )
 
-// Request is a Request of the flags and the revision, with private data and their length.
+// Request returns a Request with the flags and the revision, and with private data and its length.
 func Request(flags, revision byte, private []byte) []byte {
 	b := append([]byte(RequestKey), flags, revision)
 	b = binary.BigEndian.AppendUint16(b, uint16(len(private)))

@@ -6,7 +6,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// checkSent compares the completions of a queue on which all work has succeeded.
+// checkSent compares the completions of a queue whose work has all succeeded.
 func checkSent(works []*Work, wcs []iwarp.WC) error {
 	for _, w := range works {
 		if w.Flags&iwarp.Unsignaled != 0 {
@@ -45,7 +45,7 @@ func checkSuccess(w *Work, wc iwarp.WC) error {
 	return nil
 }
 
-// completes is the length that the completion of w has, -1: that is not specified.
+// completes returns the length that the completion of w reports, or -1 if none is specified.
 func (w *Work) completes() int {
 	switch {
 	case isAtomic(w.Op):
@@ -56,7 +56,7 @@ func (w *Work) completes() int {
 	return -1
 }
 
-// checkMessage compares the completion number i of a receive with its message.
+// checkMessage compares completion i of a receive queue with its message.
 func (x *run) checkMessage(e *liveEnd, i int, octets []byte) error {
 	wc, msg := e.got[i], e.arrive[i]
 	if err := x.checkTaken(e, i); err != nil {
@@ -80,7 +80,7 @@ func (x *run) checkMessage(e *liveEnd, i int, octets []byte) error {
 	return nil
 }
 
-// checkTaken makes sure that completion i is that of the right receive: in order, and of an SRQ once.
+// checkTaken checks that completion i is of the right receive: the next one in order, or, with an SRQ, one that completes once.
 func (x *run) checkTaken(e *liveEnd, i int) error {
 	id := e.got[i].ID
 	if x.hosts[e.Side].srq == nil {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// A Config says how the connections of a program are made. The same program ends the same
-// with every Config.
+// A Config says how the connections of a program are made. A program has the same outcome with
+// every Config.
 type Config struct {
 	Network string
-	NoCRC   bool   // neither end asks for CRCs (MPA)
-	Markers string // the ends that ask for Markers: a, b, ab or none (MPA)
+	NoCRC   bool   // neither end requests CRCs (MPA)
+	Markers string // the ends that request Markers: a, b, ab or none (MPA)
 	ULPDU   int    // the largest DDP segment; 0: as the path allows (MPA)
 	Plain   bool   // package net instead of raw sockets (TCP)
 	Reads   int    // IRD and ORD; 0: the default
-	Window  int    // octets that the RDMA Reads of an end have under way together, by a Solicitor; 0: it has none
+	Window  int    // octets that all outstanding RDMA Reads of an end may request, by a Solicitor; 0: no Solicitor
 	SameCQ  bool   // the queue pairs of a host share their CQs
-	Waits   bool   // for completions, by CQ.Wait, which receives meanwhile, instead of QP.Drain
+	Waits   bool   // wait for completions by CQ.Wait, which receives meanwhile, instead of QP.Drain
 	Shuffle uint64 // segments or packets overtake one another, in an order that this number chooses
 }
 
@@ -33,7 +33,7 @@ const (
 	Records = "records"
 )
 
-// EveryNetwork has those that a program of this module can be told to use, with commas between them.
+// EveryNetwork lists, separated by commas, the networks that a program of this module can be told to use.
 const EveryNetwork = Pipe + "," + TCP + "," + TLS + "," + SCTPUDP + "," + SCTP
 
 var networks = append(strings.Split(EveryNetwork, ","), Records)
@@ -111,7 +111,7 @@ func ParseConfig(s string) (c Config, err error) {
 	return c, nil
 }
 
-// DrawConfigs makes one Config for each of the networks, and a second one for TCP by package net, with options at random.
+// DrawConfigs makes one Config for each of the networks, and a second one for TCP by package net, with random options.
 func DrawConfigs(r *rand.Rand, networks ...string) []Config {
 	var all []Config
 	for _, n := range networks {
@@ -136,12 +136,12 @@ func drawConfig(r *rand.Rand, network string) Config {
 		c.Shuffle = 1 + r.Uint64N(1<<16)
 	}
 	if r.IntN(3) == 0 {
-		c.Window = messageLen // of the longest Read
+		c.Window = messageLen // the length of the longest Read
 	}
 	return c
 }
 
-// Plainer are Configs with one option less, for Shrink.
+// plainer returns Configs with one option less, for Shrink.
 func (c Config) plainer() []Config {
 	var all []Config
 	for _, change := range []func(*Config){

@@ -47,14 +47,14 @@ func (x *run) open() error {
 	return nil
 }
 
-// damagesDatagrams reports whether there is a fault of datagrams. The sockets of hosts that are shared are left alone.
+// damagesDatagrams reports whether a fault damages datagrams. The sockets of shared hosts are never damaged.
 func (x *run) damagesDatagrams() bool {
 	return x.cfg.Network == SCTPUDP && x.shared == nil && slices.ContainsFunc(x.plan.Conns, func(c *ConnPlan) bool {
 		return c.Fault != nil && c.Fault.Verb == Cut && slices.Contains(damages, c.Fault.how())
 	})
 }
 
-// sockets are what a host opens its sockets by.
+// socketsOf returns the function by which a host opens its sockets.
 func (x *run) socketsOf(side int) damage.ListenFunc {
 	switch {
 	case x.cfg.Network != SCTPUDP:
@@ -98,8 +98,8 @@ func (x *run) newHost(side int) (*host, error) {
 	return h, err
 }
 
-// newWindow makes a window of n octets for one queue pair; 0: it has none. Queue pairs do not share one: while a message
-// waits for a receive, the Reads of its queue pair do not complete, and hold back those of others.
+// newWindow makes a window of n octets for one queue pair, or none if n is 0. Queue pairs do not share a window: while a
+// message waits for a receive, the Reads of its queue pair do not complete, and would hold back the Reads of the others.
 func (h *host) newWindow(n int) *iwarp.Solicitor {
 	if n == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (h *host) newWindow(n int) *iwarp.Solicitor {
 	return s
 }
 
-// queuePair is the configuration of one end.
+// queuePair returns the configuration of one end.
 func (x *run) queuePair(end End) *iwarp.QPConfig {
 	h := x.hosts[end.Side]
 	c := &iwarp.QPConfig{
@@ -169,7 +169,7 @@ func (x *run) meet(i int, qcs [2]*iwarp.QPConfig) (qps [2]*iwarp.QP, err error) 
 }
 
 // Connect connects a queue pair of each of two RNICs over a network. It returns an error that matches ErrNotHere
-// if this machine does not have the network.
+// if this machine does not support the network.
 func Connect(ctx context.Context, network string, rnics [2]*iwarp.RNIC, qcs [2]*iwarp.QPConfig) ([2]*iwarp.QP, error) {
 	return connect(ctx, network, rnics, qcs, func(_, to string) (string, error) { return to, nil })
 }
@@ -220,7 +220,7 @@ func dialAndAccept(ctx context.Context, client *iwarp.RNIC, network, to string, 
 
 const certified = "iwarp.test"
 
-// certificate is that of all listeners.
+// certificate is the certificate of all listeners.
 var certificate, roots = selfsigned.New(certified)
 
 func serverTLS() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{certificate}} }

@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// An Entry is one thing that was seen while a program ran.
+// An Entry is one event that was observed while a program ran.
 type Entry struct {
 	Line int // of the program
 	End  End
@@ -22,8 +22,8 @@ func (x *run) note(end End, to bool, format string, args ...any) {
 
 const column = 60 // characters of a column of a diagram
 
-// Draw draws what has happened: time runs down, and each end has a column. An arrow leads to the end that a
-// work request is for. The numbers at the left are those of the lines of the program, from 0.
+// Draw draws what has happened: time runs down, and each end has a column. An arrow leads to the end at which a
+// work request is directed. The numbers at the left are line numbers of the program, from 0.
 func Draw(conns int, trace []Entry) string {
 	var b strings.Builder
 	b.WriteString("     ")
@@ -46,7 +46,7 @@ func Draw(conns int, trace []Entry) string {
 	return b.String()
 }
 
-// row is one line of the diagram.
+// row returns one line of the diagram.
 func row(conns int, e Entry) string {
 	var cells []string
 	for i := range conns {
@@ -78,14 +78,14 @@ func clip(s string, n int) string {
 	}
 }
 
-// trimRight ends a line without spaces.
+// trimRight removes the spaces at the end of a line.
 func trimRight(b *strings.Builder) {
 	s := strings.TrimRight(b.String(), " ")
 	b.Reset()
 	b.WriteString(s + "\n")
 }
 
-// describe is the text of a work request.
+// describe returns the text of a work request.
 func describe(w *Work) string {
 	s := w.Op.String()
 	if w.Region != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/damage"
 )
 
-// checkDoubted compares the completions of a queue that has ended: in order, once each, and
-// nothing succeeds after a failure.
+// checkDoubted checks the completions of a queue that has ended: they are in order, once each, and
+// none succeeds after a failure.
 func checkDoubted(works []*Work, wcs []iwarp.WC, mayFail bool) error {
 	var f failures
 	for _, w := range works {
@@ -53,10 +53,10 @@ func checkDoubtedSuccess(w *Work, wc iwarp.WC) error {
 // failures counts the completions of a queue that are failures.
 type failures struct {
 	all    int
-	causes int // of all, those that are not flushed
+	causes int // failures other than flushed
 }
 
-// count counts wc, and tells whether it is a failure.
+// count counts wc, and reports whether it is a failure.
 func (f *failures) count(wc iwarp.WC) bool {
 	if wc.Status == iwarp.StatusSuccess {
 		return false
@@ -68,7 +68,7 @@ func (f *failures) count(wc iwarp.WC) bool {
 	return true
 }
 
-// check makes sure that no more than one has a cause of its own.
+// check checks that at most one failure has a cause of its own.
 func (f *failures) check(mayFail bool) error {
 	switch {
 	case f.all > 0 && !mayFail:
@@ -102,7 +102,7 @@ func (x *run) checkReceives(e *liveEnd, mayFail bool) error {
 	if x.hosts[e.Side].srq == nil && len(e.got) != len(e.posted) {
 		return fmt.Errorf("%d receives have completed of %d", len(e.got), len(e.posted))
 	}
-	return f.check(mayFail || f.causes == 0) // the receives that are left are flushed by every end
+	return f.check(mayFail || f.causes == 0) // every end flushes the receives that remain
 }
 
 // compareDoubt compares the octets of a connection that has ended with a fault.
@@ -136,7 +136,7 @@ func (x *run) compareDoubt(c *ConnPlan) error {
 	return nil
 }
 
-// confirmedOf tells which of the work requests of an end are known to be performed.
+// confirmedOf reports which work requests of an end are known to be performed.
 func (x *run) confirmedOf(e *liveEnd) []bool {
 	success := make(map[uint64]bool)
 	for _, wc := range e.done {
@@ -148,20 +148,20 @@ func (x *run) confirmedOf(e *liveEnd) []bool {
 		received[p.arrive[i].Work] = true
 	}
 	known := make([]bool, len(e.sent))
-	answered, placed := false, false // all work from here on back
+	answered, placed := false, false // all work up to here
 	for i := len(e.sent) - 1; i >= 0; i-- {
 		w := e.sent[i]
 		placed = placed || received[w]
 		answered = answered || w.confirms() && success[w.ID]
 		known[i] = answered || placed && !w.confirms()
-		// What is behind a fence was sent when all in front of it was answered.
+		// Work after a fence was sent when all work before the fence had been answered.
 		answered = answered || placed && w.Flags&(iwarp.ReadFence|iwarp.LocalFence) != 0
 	}
 	return known
 }
 
-// checkOctets makes sure that each octet has the value after the confirmed work, or one that a work request in
-// doubt would have written.
+// checkOctets checks that each octet has its value after the confirmed work, or one that a work request in doubt
+// would have written.
 func checkOctets(mem *Mem, got, base []byte, confirmed, open []*Work) error {
 	want := bytes.Clone(base)
 	for _, w := range confirmed {
@@ -193,7 +193,7 @@ func checkOctets(mem *Mem, got, base []byte, confirmed, open []*Work) error {
 	return nil
 }
 
-// theEvent is the event that tells of the end. Others tell of waits, which depend on time.
+// theEvent returns the event that reports the end. It ignores events that report waits, which depend on time.
 func theEvent(events []iwarp.Event) (iwarp.EventKind, error) {
 	var ends []iwarp.EventKind
 	for _, ev := range events {
@@ -209,7 +209,7 @@ func theEvent(events []iwarp.Event) (iwarp.EventKind, error) {
 
 func containsKind(all []iwarp.EventKind, k iwarp.EventKind) bool { return slices.Contains(all, k) }
 
-// allowedEvents are the events with which an end may end.
+// allowedEvents returns the events with which an end may end.
 func allowedEvents(fault *Op, end End, cfg Config) []iwarp.EventKind {
 	if fault == nil {
 		return []iwarp.EventKind{iwarp.EventClosed}
@@ -231,10 +231,10 @@ func allowedEvents(fault *Op, end End, cfg Config) []iwarp.EventKind {
 	case Race:
 		return append(lost, iwarp.EventAborted, iwarp.EventTerminated, iwarp.EventTerminateReceived)
 	case Terminate:
-		if !local && end.Side == 0 { // a responder that has received nothing may not send, and ends the connection only (RFC 5044 section 7.1.2)
+		if !local && end.Side == 0 { // a responder that has received nothing may not send, and only ends the connection (RFC 5044 section 7.1.2)
 			return append(lost, iwarp.EventTerminateReceived, iwarp.EventClosed, iwarp.EventTerminated)
 		}
-		local = !local // its own end has the event of the end that finds an error
+		local = !local // the end that sends the Terminate gets the event of an end that finds an error
 	default:
 	}
 	if local {

@@ -15,14 +15,14 @@ import (
 const (
 	queueDepth = 64 // of a send queue
 	inboxDepth = 512
-	shortWait  = time.Millisecond // of a message for a receive, where none will be posted
+	shortWait  = time.Millisecond // how long a message waits for a receive that will not be posted
 	longWait   = time.Minute
 	guard      = 64 // octets on both sides of memory, which nothing may change
 )
 
-// A host is one of the two programs that talk to each other.
+// A host is one of the two sides that communicate.
 type host struct {
-	shared         *Host // not nil: the RNIC is of this, and outlives the program
+	shared         *Host // not nil: it owns the RNIC, which outlives the program
 	rnic           *iwarp.RNIC
 	events         <-chan iwarp.Event
 	pd             *iwarp.PD
@@ -48,7 +48,7 @@ type run struct {
 	byQP    map[*iwarp.QP]*liveEnd
 	cuts    map[int]*damage.Line
 	sockets *damage.Sockets // not nil: they damage datagrams
-	damaged map[int]bool    // what was lost does not come again
+	damaged map[int]bool    // what was lost is not sent again
 	mems    map[*Mem]*liveMem
 	regions map[*Region]*liveRegion
 	sinks   map[*Mem]*liveRegion  // of Reads with Invalidate
@@ -58,17 +58,17 @@ type run struct {
 	lose    func(wc iwarp.WC) bool
 	blind   func(octets []byte) []byte
 	trace   []Entry
-	line    int // of the step under way
+	line    int // of the current step
 }
 
-// A liveEnd is a queue pair, and what was seen of it.
+// A liveEnd is a queue pair, and what was observed of it.
 type liveEnd struct {
 	End
 	qp       *iwarp.QP
 	own      *iwarp.MR
 	sent     []*Work    // accepted, and not compared yet
 	done     []iwarp.WC // of the send queue, not compared yet
-	posted   []*Receive // accepted; with an SRQ those of connection 0 are all
+	posted   []*Receive // accepted; with an SRQ, connection 0 holds those of all connections
 	got      []iwarp.WC // of the receive queue
 	compared int        // of got
 	arrive   []*Message // of the accepted work of the peer
@@ -89,7 +89,7 @@ func newLiveMem(first []byte) *liveMem {
 	return m
 }
 
-// intact reports whether the guards are as they were.
+// intact reports whether the guards are unchanged.
 func (m *liveMem) intact() bool {
 	zero := make([]byte, guard)
 	return bytes.Equal(m.all[:guard], zero) && bytes.Equal(m.all[len(m.all)-guard:], zero)
@@ -158,7 +158,7 @@ func (x *run) step(s *Step) error {
 // fails reports whether the connection may refuse work.
 func (x *run) fails(e End) bool { return x.plan.Conns[e.Conn].Fault != nil }
 
-// post posts one work request. A connection with a fault may have ended.
+// post posts one work request. A connection with a fault may already have ended.
 func (x *run) post(e *liveEnd, w *Work) error {
 	wr := x.request(e, w)
 	return x.postAs(e, w, wr)
@@ -213,7 +213,7 @@ func (x *run) request(e *liveEnd, w *Work) iwarp.SendWR {
 	return wr
 }
 
-// operands sets those of an atomic operation.
+// operands sets the operands of an atomic operation.
 func (w *Work) operands(wr *iwarp.SendWR) {
 	switch p := &w.Params; w.Op {
 	case iwarp.OpFetchAdd:
@@ -226,7 +226,7 @@ func (w *Work) operands(wr *iwarp.SendWR) {
 	}
 }
 
-// local is the region of the octets that w moves.
+// local returns the region of the octets that w moves.
 func (x *run) local(e *liveEnd, w *Work) *iwarp.MR {
 	if w.Op != iwarp.OpRDMAReadInvalidate {
 		return e.own
@@ -235,7 +235,7 @@ func (x *run) local(e *liveEnd, w *Work) *iwarp.MR {
 	sink := x.memory(w.Local.mem)
 	var err error
 	if r.mr, err = x.hosts[e.Side].pd.RegisterMR(sink.b, stag.LocalWrite, nil); err != nil {
-		panic(err) // there is no limit that a program reaches
+		panic(err) // a program reaches no limit
 	}
 	x.regions[&Region{Kind: "sink"}] = r
 	x.sinks[w.Local.mem] = r
@@ -255,7 +255,7 @@ func split(mr *iwarp.MR, off, n, parts int) []iwarp.SGE {
 	return all
 }
 
-// target is the memory of the peer that w names.
+// target returns the memory of the peer that w names.
 func (x *run) target(e *liveEnd, w *Work) iwarp.RemoteBuffer {
 	var rb iwarp.RemoteBuffer
 	n := uint32(max(w.length(), w.Local.n))
@@ -273,7 +273,7 @@ func (x *run) target(e *liveEnd, w *Work) iwarp.RemoteBuffer {
 	return rb
 }
 
-// invalidates is the STag that a Send invalidates.
+// invalidates returns the STag that a Send invalidates.
 func (x *run) invalidates(e *liveEnd, w *Work) stag.STag {
 	if w.Bad == "stag" || w.Bad == "access" {
 		return x.target(e, w).STag
@@ -311,7 +311,7 @@ func (x *run) recv(e *liveEnd, r *Receive) error {
 	return nil
 }
 
-// harvest takes all completions of an end, and of those that share its CQs.
+// harvest takes all completions of an end, and of the ends that share its CQs.
 func (x *run) harvest(e *liveEnd) {
 	var wcs [64]iwarp.WC
 	for n := 1; n > 0; {
@@ -331,7 +331,7 @@ func (x *run) harvest(e *liveEnd) {
 func (x *run) drain(e *liveEnd) error {
 	ctx := x.ctx
 	if x.damaged[e.Conn] {
-		var cancel context.CancelFunc // much may not arrive any more
+		var cancel context.CancelFunc // some completions may never arrive
 		ctx, cancel = context.WithTimeout(ctx, damage.For)
 		defer cancel()
 	}

@@ -41,7 +41,7 @@ func (x *run) performed(e *liveEnd) error {
 	if !x.cfg.Waits {
 		return x.drain(e)
 	}
-	last := e.sent[len(e.sent)-1].ID // that of the barrier
+	last := e.sent[len(e.sent)-1].ID // the barrier
 	for x.harvest(e); len(e.done) == 0 || e.done[len(e.done)-1].ID != last; {
 		if err := x.await(e.qp.SendCQ()); err != nil {
 			return fmt.Errorf("%v: #%d has not completed: %w", e.End, last, err)
@@ -64,8 +64,8 @@ func (x *run) await(cq *iwarp.CQ) error {
 	return err
 }
 
-// arrived waits for the completions of all messages that were sent. The barrier behind them was
-// answered, so that they have arrived.
+// arrived waits for the completions of all messages that were sent. The messages have arrived, since the
+// barrier after them was answered.
 func (x *run) arrived(e *liveEnd) error {
 	for x.harvest(e); len(e.got) < len(e.arrive); {
 		if err := x.await(e.qp.RecvCQ()); err != nil {
@@ -103,7 +103,7 @@ func (x *run) compareEnd(e *liveEnd) error {
 	return nil
 }
 
-// without is a completion without what is not determined: which receive of an SRQ a message takes depends on
+// without returns wc without the part that is not determined: which receive of an SRQ a message takes depends on
 // the other connections.
 func (x *run) without(e *liveEnd, wc iwarp.WC) iwarp.WC {
 	if x.hosts[e.Side].srq != nil {
@@ -112,7 +112,7 @@ func (x *run) without(e *liveEnd, wc iwarp.WC) iwarp.WC {
 	return wc
 }
 
-// octets are those of a message that was received.
+// octets returns the octets of a received message.
 func (x *run) octets(e *liveEnd, wc iwarp.WC) []byte {
 	posted := x.queueOf(e).posted
 	if wc.Status != iwarp.StatusSuccess || wc.ID >= uint64(len(posted)) {
@@ -122,7 +122,7 @@ func (x *run) octets(e *liveEnd, wc iwarp.WC) []byte {
 	return b[:min(int(wc.Len), len(b))]
 }
 
-// queueOf is the end whose receive queue an end uses: with an SRQ that of connection 0.
+// queueOf returns the end whose receive queue e uses: with an SRQ, the end of connection 0.
 func (x *run) queueOf(e *liveEnd) *liveEnd {
 	if x.hosts[e.Side].srq != nil {
 		return x.ends[End{0, e.Side}]
@@ -148,7 +148,7 @@ func (x *run) compareMemory(s *Step) error {
 	return nil
 }
 
-// difference tells where octets differ.
+// difference describes where octets differ.
 func difference(got, want []byte) string {
 	first, last, n := -1, 0, 0
 	for i := range got {
@@ -206,11 +206,11 @@ func (x *run) fault(e *liveEnd, s *Step) error {
 	return nil
 }
 
-// silent are the damages of datagrams that SCTP does not repair.
+// silent lists the kinds of damage to datagrams that SCTP does not repair.
 var silent = []string{damage.HalfClose, damage.Vanish, damage.Address}
 
-// checkSlots fills the send queue of an end on which all work is done: it must take as many work requests as it
-// has slots, and no more.
+// checkSlots fills the send queue of an end on which all work is done: the queue must accept exactly as many work
+// requests as it has slots.
 func (x *run) checkSlots(e *liveEnd) error {
 	wrs := make([]iwarp.SendWR, queueDepth+1)
 	for i := range wrs {
@@ -268,7 +268,7 @@ func (x *run) breakOff(a, b *liveEnd, f *Op) {
 	}
 }
 
-// close ends everything, and compares what can be compared then if all has gone well so far.
+// close ends everything. If nothing has failed so far, it compares what can be compared only then.
 func (x *run) close(well bool) (err error) {
 	var errs []error
 	if !well {
@@ -305,7 +305,7 @@ func (x *run) close(well bool) (err error) {
 	return x.compareEnds()
 }
 
-// closeLines ends what damages connections.
+// closeLines closes the lines and sockets that damage connections.
 func (x *run) closeLines() {
 	for _, cut := range x.cuts {
 		cut.Close()
@@ -315,7 +315,7 @@ func (x *run) closeLines() {
 	}
 }
 
-// closeWindows makes sure that nothing of a window is in use.
+// closeWindows checks that no part of a window is in use.
 func (h *host) closeWindows() error {
 	var errs []error
 	for _, w := range h.windows {

@@ -11,12 +11,12 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A liveRegion is what a Region is in reality.
+// A liveRegion is the real registration of a Region.
 type liveRegion struct {
 	mr   *iwarp.MR // nil: it was closed
 	mw   *iwarp.MW
 	lent iwarp.RemoteBuffer
-	dead *Mem // not nil: its octets cannot be used any more
+	dead *Mem // not nil: its octets must no longer be usable
 }
 
 // baseTO is the tagged offset of regions with odd numbers.
@@ -109,7 +109,7 @@ func (x *run) revoke(e *liveEnd, s *Step) error {
 	return live.mr.Invalidate(x.ctx)
 }
 
-// close closes what there is.
+// close closes the objects that exist.
 func (l *liveRegion) close(ctx context.Context) error {
 	var err error
 	if l.mw != nil {
@@ -132,15 +132,15 @@ func (x *run) invalidated(w *Work) {
 	}
 }
 
-// ends records that r, which l is, was invalidated. Work that uses a region of fast registration is refused when it
-// is executed, and not when it is posted.
+// ends records that r, the Region of l, was invalidated. Work that uses a region of fast registration is refused when
+// it is executed, not when it is posted.
 func (l *liveRegion) ends(r *Region) {
 	if r.Kind != "fast" {
 		l.dead = r.Mem
 	}
 }
 
-// checkDead makes sure that what has ended cannot be used locally either.
+// checkDead checks that invalidated regions cannot be used locally either.
 func (x *run) checkDead(conn int) error {
 	for _, live := range x.regions {
 		if live.mr == nil || live.dead == nil || live.dead.End.Conn != conn {
@@ -151,7 +151,7 @@ func (x *run) checkDead(conn int) error {
 		if !errors.Is(err, iwarp.ErrInvalidSTag) {
 			return fmt.Errorf("%s was invalidated, but a work request that uses it is answered with: %w", live.dead.Name, asError(err))
 		}
-		live.dead = nil // that is enough
+		live.dead = nil // one check is enough
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (b *buffer) WriteAt(p []byte, off int64) (int, error) {
 	return copy(b.b[off:], p), nil
 }
 
-// A flusher copies what is made durable.
+// A flusher copies the octets that are made durable.
 type flusher struct {
 	from, to []byte
 }

@@ -40,7 +40,7 @@ func (g *generator) verb() Verb { return common[g.r.IntN(len(common))] }
 
 func (g *generator) oneOf(all []string) string { return all[g.r.IntN(len(all))] }
 
-// length is a number of octets: often few, and often such that a segment is full.
+// length returns a number of octets: often a small one, and often one that fills a segment.
 func (g *generator) length() int {
 	switch g.r.IntN(6) {
 	case 0:
@@ -58,13 +58,13 @@ func (g *generator) length() int {
 	}
 }
 
-// common are the verbs that the lines of a program have, as often as they are here.
+// common lists the verbs of the lines of a program, each in proportion to its frequency.
 var common = []Verb{
 	Write, Write, Write, Read, Read, Read, Send, Send, Send, WriteImm, SendInv, ReadInv, FetchAdd, CompareSwp, Swap, Imm, Commit,
 	Recv, Recv, Recv, Register, Invalidate, Drain, Compare,
 }
 
-// faults are those that end a connection.
+// faults are the verbs that end a connection.
 var faults = []Verb{Close, Abort, Terminate, Cut, Cut, Cut, BadWrite, BadRead, BadAdd, BadInv, NoReceive, TooLong, Race, Race}
 
 // uses are the parameters of the verbs: R a region, s and d offsets, l a length, p a gather list,
@@ -113,7 +113,7 @@ func (g *generator) op(end End, v Verb) Op {
 	return o
 }
 
-// operands are those of an atomic operation.
+// operands draws the operands of an atomic operation.
 func (g *generator) operands(o *Op) {
 	r := g.r
 	o.Mask = []uint64{0, 0, 1<<63 | 1<<31, 0xffff, r.Uint64()}[r.IntN(5)]
@@ -124,15 +124,15 @@ func (g *generator) operands(o *Op) {
 	case CompareSwp:
 		o.Cmp = r.Uint64()
 		if r.IntN(2) == 0 {
-			o.Mask = 1 << r.IntN(64) // it compares equal more often
+			o.Mask = 1 << r.IntN(64) // so that the comparison succeeds more often
 		}
 	default:
 	}
 	o.Swap = r.Uint64()
 }
 
-// fault makes the line that ends a connection, and puts it among its last lines: what is behind
-// it is in doubt.
+// fault makes the line that ends a connection, and puts it among the connection's last lines: all later
+// lines are in doubt.
 func (g *generator) fault(end End) {
 	o := g.op(end, faults[g.r.IntN(len(faults))])
 	var mine []int

@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// A Host is an RNIC that many programs use, one after the other and at a time.
+// A Host is an RNIC that many programs use, one after another and concurrently.
 type Host struct {
 	RNIC *iwarp.RNIC
 
@@ -47,7 +47,7 @@ func (h *Host) add(ev iwarp.Event) {
 	h.changed = make(chan struct{})
 }
 
-// Take waits for the event of the end of a queue pair, and takes all that there are.
+// Take waits for the event that reports the end of a queue pair, and takes all events of the queue pair.
 func (h *Host) Take(ctx context.Context, qp *iwarp.QP) ([]iwarp.Event, error) {
 	for {
 		h.mu.Lock()

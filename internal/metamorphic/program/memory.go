@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 )
 
-// A Mem is memory of one end, as the model knows it.
+// A Mem is the model of some memory of one end.
 type Mem struct {
 	Name  string
 	End   End
@@ -16,7 +16,7 @@ type Mem struct {
 	want  []byte // after everything that was planned so far
 }
 
-// newMem makes n octets. Their values depend on the name, so that misplaced ones are noticed.
+// newMem makes n octets. Their values depend on the name, so that misplaced octets are noticed.
 func newMem(name string, end End, n int) *Mem {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
@@ -28,7 +28,7 @@ func newMem(name string, end End, n int) *Mem {
 	return &Mem{Name: name, End: end, First: b, want: bytes.Clone(b)}
 }
 
-// An Effect is what a work request does to octets.
+// An Effect is the change that a work request makes to octets.
 type Effect struct {
 	Mem  *Mem
 	Off  int
@@ -58,7 +58,7 @@ func (s span) meets(all []span) bool {
 	return false
 }
 
-// atomic is what an atomic operation makes of a value (RFC 7306 section 5).
+// atomic returns the result of an atomic operation on a value (RFC 7306 section 5).
 func (o *Op) atomic(old uint64) uint64 {
 	mask := o.Mask
 	switch o.Verb {
@@ -94,5 +94,5 @@ func addFields(a, b, mask uint64) uint64 {
 	return sum
 }
 
-// cell is the integer at off.
+// cell returns the integer at off.
 func (m *Mem) cell(off int) uint64 { return binary.NativeEndian.Uint64(m.want[off:]) }

@@ -14,11 +14,11 @@ const (
 	messageLen = 4096 // the longest message
 	inlineLen  = 1024
 	cellLen    = 8
-	maxInDoubt = 40 // work requests of a connection between two comparisons, about
+	maxInDoubt = 40 // about how many work requests a connection has between two comparisons
 )
 
-// A model plans a program: it performs each operation at once, which is possible because no
-// octet is touched by the work of both ends.
+// A model plans a program: it performs each operation at once, which is possible because the work
+// of the two ends never touches the same octet.
 type model struct {
 	plan  *Plan
 	line  int
@@ -43,12 +43,12 @@ type endModel struct {
 	order   order
 }
 
-// An inbox is a receive queue. Receives of an SRQ have no place in the order of messages.
+// An inbox is a receive queue. The receives of an SRQ are not matched with messages in order.
 type inbox struct {
 	posted   []*Receive
 	messages int
 	shared   bool
-	closed   bool // no receive may be posted: a message is to find none
+	closed   bool // no receive may be posted: a message must find none
 }
 
 // New plans a program.
@@ -133,7 +133,7 @@ func (m *model) apply(c *connModel, o *Op) {
 		m.register(c, e, o)
 	case Invalidate:
 		m.invalidate(c, e, o)
-	default: // one without an effect here
+	default: // no effect here
 	}
 }
 
@@ -152,7 +152,7 @@ func (m *model) register(c *connModel, e *endModel, o *Op) {
 		before = nil
 	}
 	if before != nil {
-		m.compare(c) // it has ended; the peer may have sent that just now
+		m.compare(c) // the old region has ended, perhaps by a message that the peer has only just sent
 	}
 	n := min(max(o.Len, cellLen), regionLen)
 	e.made++
@@ -169,11 +169,11 @@ func (m *model) register(c *connModel, e *endModel, o *Op) {
 	}
 	m.step(step)
 	if step.Work != nil {
-		m.compare(c) // it is in effect
+		m.compare(c) // the registration is then in effect
 	}
 }
 
-// enables is the work of a fast registration, or of a Bind.
+// enables returns the work of a fast registration, or of a Bind.
 func (m *model) enables(c *connModel, e *endModel, r *Region, o *Op) *Work {
 	w := &Work{Op: iwarp.OpRegister, Region: r}
 	if r.Kind == "window" {
@@ -184,7 +184,7 @@ func (m *model) enables(c *connModel, e *endModel, r *Region, o *Op) *Work {
 	return w
 }
 
-// registerPrivately posts a registration on a connection that has its fault. The peer does not know of the region.
+// registerPrivately posts a registration on a connection that already has its fault. The peer does not know the region.
 func (m *model) registerPrivately(c *connModel, e *endModel, o *Op) {
 	kind := o.how()
 	if e.regions[o.Region] != nil || kind != "fast" && kind != "window" {
@@ -223,7 +223,7 @@ func (m *model) revoke(c *connModel, e *endModel, r *Region, o *Op) {
 	m.step(Step{Kind: DoRevoke, End: e.End, Region: r, How: o.how()})
 }
 
-// receive posts a receive that has room for its message, if that was sent already.
+// receive posts a receive that is long enough for its message, if that message was sent already.
 func (m *model) receive(e *endModel, n, sges int) {
 	q := e.inbox
 	n = min(n, messageLen)
@@ -275,7 +275,7 @@ func (m *model) finish(c *connModel) {
 		m.close(c, c.ends[0], &Op{End: c.ends[0].End, Verb: Close})
 		return
 	}
-	m.fillReceives(c) // messages of other connections may have taken those of an SRQ
+	m.fillReceives(c) // messages of other connections may have taken receives of the SRQ
 	m.step(Step{Kind: DoFinish, End: c.ends[0].End})
 }
 

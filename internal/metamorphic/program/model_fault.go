@@ -26,7 +26,7 @@ func (m *model) applyFault(c *connModel, e, peer *endModel, o *Op) bool {
 		m.close(c, e, o)
 		return true
 	}
-	m.fillReceives(c) // what was sent before does not hold up the fault
+	m.fillReceives(c) // earlier messages must not delay the fault
 	switch o.Verb {
 	case Abort, Terminate, Cut:
 		m.fails(c, o)
@@ -57,7 +57,7 @@ func (m *model) fails(c *connModel, o *Op) {
 func (m *model) noReceive(c *connModel, e, peer *endModel, o *Op) {
 	q := peer.inbox
 	if q.shared || len(q.posted) > q.messages {
-		return // others would have to go without, or there is one
+		return // other connections would lack receives, or this message would find one
 	}
 	m.fails(c, o)
 	q.closed = true
@@ -82,7 +82,7 @@ func (m *model) tooLong(c *connModel, e, peer *endModel, o *Op) {
 	m.posts(c, e, peer, o, w)
 }
 
-// beyond is how many octets of an access beyond the bounds are within them.
+// beyond is how many octets of an out-of-bounds access lie within the bounds.
 const beyond = 96
 
 // badAccess plans an access that the peer must refuse.
@@ -92,7 +92,7 @@ func (m *model) badAccess(c *connModel, e, peer *endModel, o *Op) {
 	case r == nil && (how == "dead" || how == "bounds"), how == "bounds" && !r.Alive:
 		return
 	case how == "dead":
-		m.compare(c) // nothing uses it any more, and a message that has invalidated it has arrived
+		m.compare(c) // the region is no longer used, and any message that invalidates it has arrived
 		if r.Alive {
 			m.revoke(c, peer, r, &Op{Verb: Invalidate})
 		}

@@ -2,14 +2,14 @@ package program
 
 import "github.com/goiwarp/iwarp"
 
-// An order knows the work of an end that may not be done yet, as far as later work has to
-// wait for it.
+// An order records the work of an end that may not be done yet and for which later work may have to
+// wait.
 type order struct {
 	sinks   []span // that Reads may still write
 	sources []span // that Reads may still read
 	cells   []span // that atomic operations and Commits may still use, in their order (RFC 7306 section 7)
 	writes  []span // that Writes may still write
-	asked   []span // the same, but a Read behind them tells when they are placed
+	asked   []span // the same, but the answer to a later Read shows that they are placed
 }
 
 // fenced records that all Reads have been answered.
@@ -28,14 +28,14 @@ func (o *order) note(w *Work) {
 	default:
 		return
 	}
-	o.asked, o.writes = append(o.asked, o.writes...), nil // its answer tells that they are placed
+	o.asked, o.writes = append(o.asked, o.writes...), nil // its answer shows that they are placed
 }
 
-// mustWait reports whether w meets work that it could overtake, and that a fence waits for.
+// mustWait reports whether w touches octets of work that it could overtake, and for which a fence waits.
 func (o *order) mustWait(w *Work) bool {
 	target := w.target()
 	switch {
-	case w.Inline == nil && w.Local.meets(o.sinks): // it sends, or reads to, octets that are still to come
+	case w.Inline == nil && w.Local.meets(o.sinks): // w sends, or reads into, octets that a Read may still write
 		return true
 	case w.isWrite():
 		return target.meets(o.sources) || target.meets(o.cells) || target.meets(o.asked)
@@ -89,7 +89,7 @@ func isAtomic(op iwarp.Op) bool {
 	return op == iwarp.OpFetchAdd || op == iwarp.OpCompareSwap || op == iwarp.OpSwap
 }
 
-// barrier posts a Read of no octets, which tells that all earlier Writes were placed.
+// barrier posts a Read of no octets, whose completion shows that all earlier Writes were placed.
 func (m *model) barrier(c *connModel, e *endModel, flags iwarp.Flags) {
 	m.post(c, e, &Op{}, &Work{Op: iwarp.OpRDMARead, Flags: flags})
 }

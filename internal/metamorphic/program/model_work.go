@@ -6,7 +6,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// describe gives w the flags of o.
+// describe sets the flags of w, and its number of SGEs, from o.
 func (w *Work) describe(o *Op) {
 	switch o.Fence {
 	case "read":
@@ -31,7 +31,7 @@ func (c *connModel) enter(e *endModel, w *Work) {
 	c.InDoubt = append(c.InDoubt, w)
 }
 
-// post posts w, after the work that must be ahead of it.
+// post posts w, after any barrier that it needs.
 func (m *model) post(c *connModel, e *endModel, o *Op, w *Work) {
 	w.describe(o)
 	if w.Op == iwarp.OpLocalInvalidate {
@@ -42,7 +42,7 @@ func (m *model) post(c *connModel, e *endModel, o *Op, w *Work) {
 	m.step(Step{Kind: DoPost, End: e.End, Work: w})
 }
 
-// applyWork plans an operation that posts work, and tells whether o is one.
+// applyWork plans an operation that posts work, and reports whether o is one.
 func (m *model) applyWork(c *connModel, e, peer *endModel, o *Op) bool {
 	r := peer.regions[o.Region]
 	if r != nil && (!r.Alive || r.Private) {
@@ -53,7 +53,7 @@ func (m *model) applyWork(c *connModel, e, peer *endModel, o *Op) bool {
 		m.sends(c, e, peer, o, nil)
 	case SendInv:
 		if r != nil && (r.Kind == "mr" || r.Kind == "buffer") {
-			r = nil // the peer's application alone invalidates it
+			r = nil // only the peer's application invalidates it
 		}
 		m.sends(c, e, peer, o, r)
 	case Imm:
@@ -69,20 +69,20 @@ func (m *model) applyWork(c *connModel, e, peer *endModel, o *Op) bool {
 	return true
 }
 
-// imm is the Immediate Data of an operation.
+// imm returns the Immediate Data of an operation.
 func (o *Op) imm() (b [8]byte) {
 	binary.BigEndian.PutUint64(b[:], o.Imm)
 	return b
 }
 
-// message plans that a message arrives.
+// message plans the arrival of a message.
 func (m *model) message(to *endModel, msg *Message) {
 	to.arrived = append(to.arrived, msg)
 	to.inbox.messages++
 }
 
-// posts posts work with the message that was planned last. Where a message waits for a receive only for a short
-// time, its receive is posted first.
+// posts posts work with the message that was planned last. If messages wait only briefly for a receive, it posts the
+// receive first.
 func (m *model) posts(c *connModel, e, peer *endModel, o *Op, w *Work) {
 	w.Message = peer.arrived[len(peer.arrived)-1]
 	w.Message.Work = w
@@ -108,20 +108,20 @@ func (m *model) sends(c *connModel, e, peer *endModel, o *Op, inval *Region) {
 	m.posts(c, e, peer, o, w)
 }
 
-// local is a range of the end's own memory that begins at off.
+// local returns a range of the end's own memory that begins at off.
 func (e *endModel) local(off, n int) span {
 	off %= ownLen
 	return span{e.own, off, min(n, ownLen-off)}
 }
 
-// within is a range of a region that begins at off.
+// within returns a range of a region that begins at off.
 func (r *Region) within(off, n int) (int, int) {
 	size := len(r.Mem.First)
 	off %= size
 	return off, min(n, size-off)
 }
 
-// source makes the payload inline, if the operation says so.
+// source makes the payload inline if the operation requests it.
 func (w *Work) source(o *Op) {
 	if o.Inline && w.Local.n > 0 {
 		w.Local.n = min(w.Local.n, inlineLen)
@@ -129,7 +129,7 @@ func (w *Work) source(o *Op) {
 	}
 }
 
-// octets are what the octets of Local will be when they are sent.
+// octets returns the octets of Local as they will be when they are sent.
 func (w *Work) octets() []byte {
 	if w.Local.mem == nil {
 		return nil

@@ -32,7 +32,7 @@ type Verb string
 // The verbs. The region of an operation (r=) is one of the peer's, except that of Register,
 // Invalidate and Race, which is the end's own.
 const (
-	Register   Verb = "register"   // lend memory: len, how=mr|bound|fast|window|buffer
+	Register   Verb = "register"   // make memory accessible to the peer: len, how=mr|bound|fast|window|buffer
 	Invalidate Verb = "invalidate" // when the peer's work is done: how=verb|work|close
 	Recv       Verb = "recv"       // post a receive: len
 	Send       Verb = "send"       // src, len
@@ -63,15 +63,15 @@ const (
 	Race      Verb = "race"      // revoke a region while the peer may use it: how=verb|close
 )
 
-// hows are the values of how; the first is the default.
+// hows lists the values of how; the first one is the default.
 var hows = map[Verb][]string{
 	Register: {"mr", "bound", "fast", "window", "buffer"}, Invalidate: {"verb", "work", "close"}, Close: {"both", "one"}, Cut: {damage.Reset, damage.FIN},
 	BadWrite: {"stag", "bounds", "access", "dead"}, BadRead: {"stag", "bounds", "access", "dead"}, BadAdd: {"stag", "bounds", "access", "dead"},
 	BadInv: {"stag", "access", "dead"}, Race: {"verb", "close"},
 }
 
-// damages are more values of how of Cut, which Generate does not draw: see package damage. The connection is reset soon
-// after. Damage demands a CRC. Over SCTP, len counts datagrams.
+// damages are further values of how for Cut, which Generate does not draw: see package damage. The connection is reset
+// soon after. Damage demands a CRC. Over SCTP, len counts datagrams.
 var damages = []string{damage.Corrupt, damage.Stall, damage.HalfClose, damage.Vanish, damage.Lose, damage.Address, damage.Abort}
 
 var verbs = []Verb{
@@ -80,7 +80,7 @@ var verbs = []Verb{
 }
 
 // An Op is one line of a program. Every value of every field is valid: the model reduces
-// offsets and lengths to what fits, and leaves out an operation on what is not there.
+// offsets and lengths to what fits, and omits an operation on an object that does not exist.
 type Op struct {
 	End    End
 	Verb   Verb
@@ -126,7 +126,7 @@ var (
 	}
 )
 
-// String is the line of the operation, without parameters that are zero.
+// String returns the line of the operation, without parameters that are zero.
 func (o Op) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v %s", o.End, o.Verb)
@@ -224,7 +224,7 @@ func (o *Op) set(word string) error {
 	return fmt.Errorf("there is no parameter %q", word)
 }
 
-// how is the value of How, or the default.
+// how returns the value of How, or the default.
 func (o *Op) how() string {
 	if all := hows[o.Verb]; o.How == "" && len(all) > 0 {
 		return all[0]

@@ -14,7 +14,7 @@ func (o Outcome) addf(end End, format string, args ...any) {
 	o[end] = append(o[end], fmt.Sprintf(format, args...))
 }
 
-// compareOutcomes tells where two outcomes differ.
+// compareOutcomes returns an error that says where two outcomes differ.
 func compareOutcomes(a, b Outcome) error {
 	ends := slices.Collect(maps.Keys(a))
 	for end := range b {

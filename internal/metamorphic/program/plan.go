@@ -11,15 +11,15 @@ type Plan struct {
 
 // A ConnPlan is what is known of one connection.
 type ConnPlan struct {
-	Fault   *Op             // what has ended it, if not Close
+	Fault   *Op             // the operation that ends it, unless Close
 	Mems    []*Mem          // all memory of its two ends
-	Short   [2]bool         // a message of the peer waits for a receive for a short time only
-	InDoubt []*Work         // posted since everything was compared for the last time
+	Short   [2]bool         // a message of the peer waits only briefly for a receive
+	InDoubt []*Work         // posted since the last comparison
 	Base    map[*Mem][]byte // all octets at that time
 	Own     [2]*Mem
 }
 
-// A Work is one work request, and what is to come of it.
+// A Work is one work request, and its expected results.
 type Work struct {
 	ID    uint64
 	End   End
@@ -28,7 +28,7 @@ type Work struct {
 
 	Local  span // of the end's own memory, or the sink of a Read with Invalidate
 	SGEs   int
-	Inline []byte  // not nil: in place of Local
+	Inline []byte  // not nil: used instead of Local
 	Region *Region // of the peer
 	To     int
 	Params Op     // of atomic operations and Immediate Data
@@ -50,7 +50,7 @@ func (w *Work) confirms() bool {
 	}
 }
 
-// A Message is what a completion of a receive tells.
+// A Message is what the completion of a receive reports.
 type Message struct {
 	Op    iwarp.Op
 	Data  []byte
@@ -61,10 +61,10 @@ type Message struct {
 	Never bool // it must not be received
 }
 
-// A Receive is one that is posted.
+// A Receive is a posted receive.
 type Receive struct {
 	ID   uint64
-	End  End // of an SRQ: that of connection 0
+	End  End // of an SRQ: the end of connection 0
 	Len  int
 	SGEs int
 }
@@ -75,13 +75,13 @@ type Region struct {
 	Kind    string
 	Durable *Mem // what a Commit has made durable; nil: it has no backing
 	Alive   bool
-	Private bool    // made when the connection has its fault: the peer does not know it
+	Private bool    // made after the fault of the connection: the peer does not know it
 	Before  *Region // whose MR or MW is registered again
 
 	number int // r=
 }
 
-// A StepKind is what the executor does in a step.
+// A StepKind says what the executor does in a step.
 type StepKind int
 
 // The kinds of steps.

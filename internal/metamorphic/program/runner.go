@@ -16,22 +16,22 @@ import (
 // A Runner runs programs over Configs.
 type Runner struct {
 	Wait    time.Duration // for the end of one program; 0: a minute
-	Records ConnectFunc   // for network Records; nil: it cannot be used
+	Records ConnectFunc   // for network Records; nil: that network cannot be used
 	Skipped func(c Config, why error)
-	// Hold keeps back what the ends of a connection with a Cut send behind it until all work is posted.
+	// Hold keeps back what the ends of a connection send after its Cut until all work is posted.
 	Hold bool
-	// BeforeCut is that of each damage.Line.
+	// BeforeCut is set in each damage.Line.
 	BeforeCut func()
 	// ListenPacket opens the sockets of sctp+udp; nil: the system does.
 	ListenPacket damage.ListenFunc
 	// Spoil, if not nil, changes what was observed, for tests of what notices it.
 	Spoil func(c Config, o Outcome)
 
-	// Hosts, if not nil, are the two hosts of all programs, in place of new ones. Network sctp+udp uses their sockets.
+	// Hosts, if not nil, are the two hosts of all programs, instead of new ones. Network sctp+udp uses their sockets.
 	Hosts *[2]*Host
 	Tally *Tally // counts, if not nil
-	// Lose and Blind, if not nil, show that a check is done: Lose says that a completion shall be overlooked, and Blind
-	// leaves only some of the octets that are compared.
+	// Lose and Blind, if not nil, show that a check works: Lose says whether to ignore a completion, and Blind returns
+	// only some of the octets to compare.
 	Lose  func(wc iwarp.WC) bool
 	Blind func(octets []byte) []byte
 }
@@ -46,10 +46,10 @@ type Failure struct {
 
 func (f *Failure) Error() string { return fmt.Sprintf("%v: %v", f.Configs, f.Err) }
 
-// number is what differs between two failures of the same kind.
+// number matches what may differ between two failures of the same kind.
 var number = regexp.MustCompile(`#?\b(0x)?[0-9]+[ab]?\b`)
 
-// Kind is what the failure has in common with that of a smaller program.
+// Kind returns what the failure has in common with the failure of a smaller program.
 func (f *Failure) Kind() string {
 	err := f.Err
 	if step := (*stepError)(nil); errors.As(err, &step) {

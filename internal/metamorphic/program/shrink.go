@@ -4,7 +4,7 @@ import "slices"
 
 // Shrink makes a failing program smaller, as long as it fails: it drops lines, makes numbers
 // smaller and options plainer, and then drops connections and Configs. fails runs a program over
-// its Configs; it is called no more than so many times.
+// its Configs, and is called at most most times.
 func Shrink(p Program, most int, fails func(Program) bool) Program {
 	s := &shrinker{p: p, left: most, fails: fails}
 	for again := true; again && s.left > 0; {
@@ -22,7 +22,7 @@ type shrinker struct {
 	fails func(Program) bool
 }
 
-// try takes a program over if it fails.
+// try adopts a program if it fails.
 func (s *shrinker) try(p Program) bool {
 	if s.left <= 0 {
 		return false
@@ -66,14 +66,14 @@ func (s *shrinker) plainOps() bool {
 			ops[i] = o
 			if s.try(s.withOps(ops)) {
 				changed = true
-				break // others come with the next round
+				break // the next round tries the others
 			}
 		}
 	}
 	return changed
 }
 
-// plainer are operations with one parameter less, or with a smaller number.
+// plainer returns operations with one parameter less, or with a smaller number.
 func (o Op) plainer() []Op {
 	var all []Op
 	add := func(change func(*Op)) {
@@ -121,7 +121,7 @@ func (s *shrinker) plainProgram() bool {
 	return changed
 }
 
-// without is a program that lacks a connection.
+// without returns the program without a connection.
 func (p Program) without(conn int) Program {
 	var ops []Op
 	for _, o := range p.Ops {

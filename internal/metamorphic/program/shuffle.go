@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// heldFor is how long a datagram is held back that no other one overtakes.
+// heldFor is how long a datagram is held back if no other one overtakes it.
 const heldFor = 300 * time.Microsecond
 
 // shuffled opens UDP sockets that send some of their datagrams late, in an order that the seed

@@ -19,13 +19,13 @@ var (
 // Counts are the numbers of one run, or of many.
 type Counts struct {
 	Posted    map[iwarp.Op]int // work requests that send queues have accepted
-	Receives  int              // that receive queues have accepted
+	Receives  int              // receives that receive queues have accepted
 	Completed int              // completions of both kinds
-	Octets    int              // that were compared with the model
-	Due       int              // that were to be compared
+	Octets    int              // octets that were compared with the model
+	Due       int              // octets that had to be compared
 }
 
-// check makes sure that no octet was left out.
+// check checks that no octet was omitted.
 func (c *Counts) check() error {
 	if c.Octets != c.Due {
 		return fmt.Errorf("%d octets were verified of %d", c.Octets, c.Due)
@@ -33,7 +33,7 @@ func (c *Counts) check() error {
 	return nil
 }
 
-// A Tally sums up the Counts of many runs, also of several at a time.
+// A Tally sums up the Counts of many runs, which may be concurrent.
 type Tally struct {
 	mu     sync.Mutex
 	sum    Counts
@@ -77,8 +77,8 @@ func faultName(f *Op) string {
 	return string(f.Verb)
 }
 
-// Sum returns the sums, and how many runs had each kind of fault, or failed because a completion was lost, or came
-// though it was not due. No run may be under way.
+// Sum returns the sums, and how many runs had each kind of fault, or failed because a completion was missing, or arrived
+// although it was not due. No run may be in progress.
 func (t *Tally) Sum() (sum Counts, faults map[string]int, lost, doubled int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

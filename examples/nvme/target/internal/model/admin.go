@@ -2,18 +2,18 @@ package model
 
 import "github.com/goiwarp/iwarp/examples/nvme/capsule"
 
-// abortLimit is how many Aborts can be outstanding, less 1. Each is done before the next one is looked at, so that there
-// is never more than one.
+// abortLimit is how many Aborts can be outstanding, less 1. Each one is done before the next one is handled, so that
+// there is never more than one.
 const abortLimit = 3
 
-// An adminCommand is how a command of the admin queue is executed.
+// An adminCommand says how to execute a command of the admin queue.
 type adminCommand struct {
-	discovery bool // discovery controllers have it too
+	discovery bool // discovery controllers support it too
 	early     func(*capsule.SQE) bool
 	do        func(q *Queue, c *capsule.SQE, d *capsule.Data, out []Action) []Action
 }
 
-// adminCommands are those of the admin queue (Base 2.0, 5), without Fabrics commands.
+// adminCommands are the commands of the admin queue (Base 2.0, 5), except for Fabrics commands.
 var adminCommands = map[capsule.Opcode]*adminCommand{
 	capsule.OpGetLogPage:  {discovery: true, do: (*Queue).getLogPage},
 	capsule.OpIdentify:    {discovery: true, do: (*Queue).identify, early: identifiesController},
@@ -28,8 +28,8 @@ func identifiesController(c *capsule.SQE) bool {
 	return capsule.ParseIdentify(c).CNS == capsule.CNSController
 }
 
-// admin executes a command of the admin queue. Before the controller is ready and after its shutdown there is little
-// that it executes. The parameters are copies, so that only commands of the admin queue allocate them.
+// admin executes a command of the admin queue. Before the controller is ready and after its shutdown, it executes
+// only a few. The parameters are copies, so that only commands of the admin queue allocate them.
 func (q *Queue) admin(c capsule.SQE, d capsule.Data, out []Action) []Action {
 	a := adminCommands[c.Opcode]
 	switch {
@@ -59,8 +59,8 @@ func (q *Queue) identify(c *capsule.SQE, d *capsule.Data, out []Action) []Action
 	return q.later(DoFill, toFill, c, d, out)
 }
 
-// abort ends another command, if no back end has begun with it (Base 2.0, 5.1). One whose data is being fetched
-// is answered when that has come, since its key must not be invalidated before.
+// abort ends another command, if no back end has begun it (Base 2.0, 5.1). A command whose data is being fetched is
+// answered when the data has arrived, since its key must not be invalidated before.
 func (q *Queue) abort(c *capsule.SQE, d *capsule.Data, out []Action) []Action {
 	m := capsule.ParseAbort(c)
 	done := false
@@ -103,14 +103,14 @@ func (c *Controller) abort(m capsule.Abort, out []Action) ([]Action, bool) {
 	}
 }
 
-// fill writes the data that the host asked for to buf, which is zero.
+// fill writes the data that the host requested to buf, which is zero.
 func (c *Controller) fill(sqe *capsule.SQE, buf []byte) result {
 	switch sqe.Opcode {
 	case capsule.OpIdentify:
 		return failed(c.fillIdentify(capsule.ParseIdentify(sqe), buf))
 	case capsule.OpGetLogPage:
 		return failed(c.fillLog(capsule.ParseGetLogPage(sqe), buf))
-	default: // Get Features, of FeatureHostID
+	default: // Get Features of FeatureHostID
 		copy(buf, c.hostID[:])
 		return succeeded(0)
 	}

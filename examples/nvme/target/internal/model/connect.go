@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// fabrics executes a command with the opcode of Fabrics.
+// fabrics executes a Fabrics command.
 func (q *Queue) fabrics(now time.Duration, c *capsule.SQE, d *capsule.Data, out []Action) []Action {
 	t := c.FCType()
 	switch {
@@ -21,7 +21,7 @@ func (q *Queue) fabrics(now time.Duration, c *capsule.SQE, d *capsule.Data, out 
 	return q.reply(c.CID, d, failed(capsule.StatusInvalidOpcode), out)
 }
 
-// disconnect ends an I/O queue behind the response. The command does not exist for admin queues.
+// disconnect ends an I/O queue after the response. The command does not exist for admin queues.
 func (q *Queue) disconnect(c *capsule.SQE, d *capsule.Data, out []Action) []Action {
 	switch {
 	case q.qid == 0:
@@ -36,7 +36,7 @@ func (q *Queue) disconnect(c *capsule.SQE, d *capsule.Data, out []Action) []Acti
 	return out
 }
 
-// connect makes the checks of Connect that need no data, and fetches it.
+// connect makes the checks of Connect that need no data, and fetches the data.
 func (q *Queue) connect(now time.Duration, c *capsule.SQE, d *capsule.Data, out []Action) []Action {
 	if q.ctrl != nil {
 		return q.reply(c.CID, d, failed(capsule.StatusSequenceError), out)
@@ -70,7 +70,7 @@ func badParameter(p capsule.ConnectParameter) capsule.ConnectError {
 	return capsule.ConnectError{Status: capsule.StatusConnectParameter, Parameter: p}
 }
 
-// connectFetched goes on with a Connect whose data was in memory of the host.
+// connectFetched continues a Connect whose data was in memory of the host.
 func (q *Queue) connectFetched(now time.Duration, r Ref, octets []byte, out []Action) []Action {
 	sl := q.slots.get(r)
 	c, d := sl.sqe, sl.data
@@ -78,8 +78,8 @@ func (q *Queue) connectFetched(now time.Duration, r Ref, octets []byte, out []Ac
 	return q.connectData(now, &c, &d, octets, out)
 }
 
-// connectData makes the checks of Connect that need data. Nothing is made for a controller before all of them have
-// passed.
+// connectData makes the checks of Connect that need data. It creates nothing for a controller before all of them
+// have passed.
 func (q *Queue) connectData(now time.Duration, c *capsule.SQE, d *capsule.Data, octets []byte, out []Action) []Action {
 	if q.ctrl != nil { // another Connect came while the data was fetched
 		return q.reply(c.CID, d, failed(capsule.StatusSequenceError), out)
@@ -124,7 +124,7 @@ func (q *Queue) checkHost(data *capsule.ConnectData) (*subsystem, capsule.Connec
 	return s, capsule.ConnectError{}
 }
 
-// checkAdmin checks whether there may be another controller.
+// checkAdmin checks whether the limits allow another controller.
 func (t *Target) checkAdmin(s *subsystem, data *capsule.ConnectData) capsule.ConnectError {
 	l := &t.cfg.Limits
 	switch {
@@ -137,8 +137,8 @@ func (t *Target) checkAdmin(s *subsystem, data *capsule.ConnectData) capsule.Con
 	return capsule.ConnectError{}
 }
 
-// checkIO finds the controller to which an I/O queue wants to belong. The answer to a host is the same whether there
-// is none, or one of another host.
+// checkIO finds the controller for an I/O queue. A host gets the same answer for a controller that does not exist and
+// for a controller of another host.
 func (t *Target) checkIO(s *subsystem, data *capsule.ConnectData, qid uint16) (*Controller, capsule.ConnectError) {
 	c := s.controller(data.CNTLID)
 	switch {
@@ -154,7 +154,7 @@ func (t *Target) checkIO(s *subsystem, data *capsule.ConnectData, qid uint16) (*
 	return c, capsule.ConnectError{}
 }
 
-// attach makes the queue one of the controller.
+// attach adds the queue to the controller.
 func (q *Queue) attach(c *Controller, m *capsule.Connect) {
 	q.ctrl = c
 	q.sqsize = m.SQSize

@@ -38,7 +38,7 @@ type Controller struct {
 
 	// The rest is used under the lock of the target.
 	queues  []*Queue // by QID; the first one is the admin queue
-	io      int      // I/O queues, with those that have ended but for which a back end still works
+	io      int      // I/O queues, including ended ones on which a back end still works
 	cc      capsule.CC
 	failed  bool   // CFS, since the keep alive timer has expired
 	granted int    // I/O queues

@@ -9,8 +9,8 @@ type discoveryLog struct {
 	genctr uint64
 }
 
-// fillDiscovery is the discovery log (Fabrics 1.1, 5.3). If it has changed since the content that the host reads, the
-// event that is armed again is reported at once.
+// fillDiscovery writes the discovery log (Fabrics 1.1, 5.3). If the log has changed since the snapshot that the host
+// reads, the rearmed event is reported at once.
 func (c *Controller) fillDiscovery(m *capsule.GetLogPage, buf []byte) capsule.Status {
 	if m.Offset == 0 || c.log.octets == nil {
 		c.snapshot()
@@ -22,7 +22,7 @@ func (c *Controller) fillDiscovery(m *capsule.GetLogPage, buf []byte) capsule.St
 	return status
 }
 
-// snapshot makes the log that the host sees now: the discovery subsystem, and those that the host may use.
+// snapshot makes the log for the host as of now: the discovery subsystem, and the subsystems that the host may use.
 func (c *Controller) snapshot() {
 	at := c.t.cfg.Advertised
 	if at == (Address{}) {
@@ -43,7 +43,7 @@ func (c *Controller) snapshot() {
 	c.log = discoveryLog{octets: log, genctr: c.t.genctr}
 }
 
-// entry is the entry of a subsystem that is reached at an address.
+// entry returns the log entry of a subsystem that is reached at an address.
 func (s *subsystem) entry(at Address, adminEntries int) capsule.DiscoveryEntry {
 	e := capsule.DiscoveryEntry{
 		TRTYPE:  capsule.TransportRDMA,

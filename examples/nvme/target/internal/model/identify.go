@@ -10,7 +10,7 @@ func (c *Controller) fillIdentify(m capsule.Identify, page []byte) capsule.Statu
 	switch m.CNS {
 	case capsule.CNSController:
 		d := c.identifyController()
-		if d.VWC == 0 { // the host sends no Flush, to namespaces that are added later either: Linux asks once
+		if d.VWC == 0 { // the host never sends a Flush, even to namespaces that are added later: Linux reads VWC once
 			c.cacheOff.Store(true)
 		}
 		d.Put(page)
@@ -36,7 +36,7 @@ func (c *Controller) fillIdentify(m capsule.Identify, page []byte) capsule.Statu
 	return capsule.StatusInvalidField
 }
 
-// identifyNamespace writes a namespace, and nothing for one that could be there but is not.
+// identifyNamespace writes the data of a namespace, and nothing if the NSID is valid but inactive.
 func (c *Controller) identifyNamespace(nsid uint32, page []byte) capsule.Status {
 	if nsid == 0 || uint64(nsid) > uint64(c.t.cfg.Limits.NamespaceCount) {
 		return capsule.StatusInvalidNamespace
@@ -48,11 +48,11 @@ func (c *Controller) identifyNamespace(nsid uint32, page []byte) capsule.Status 
 	return capsule.Success
 }
 
-// usualLBADS is that of 4,096 octets. Hardly any namespace has larger LBAs.
+// usualLBADS is the LBADS of 4,096 octets. Hardly any namespace has larger LBAs.
 const usualLBADS = 12
 
-// identifyCommandSet writes the limits of NVM commands. Namespaces come and go, and differ in the size of their LBAs: the limit of
-// a range that is told is that of the largest LBAs that there are, or of the usual ones.
+// identifyCommandSet writes the limits of NVM commands. Namespaces come and go, and their LBAs differ in size, so the reported limit
+// of a range is that of the largest LBAs among them, but at most that of the usual LBAs.
 func (c *Controller) identifyCommandSet(csi uint8, page []byte) capsule.Status {
 	if csi != 0 {
 		return capsule.StatusInvalidField
@@ -93,7 +93,7 @@ func (c *Controller) identifyController() capsule.IdentifyController {
 	return d
 }
 
-// identifyIO adds what I/O controllers have and discovery controllers have not.
+// identifyIO adds the fields of I/O controllers that discovery controllers lack.
 func (c *Controller) identifyIO(d *capsule.IdentifyController) {
 	cfg := &c.t.cfg
 	d.RAB = 6
@@ -121,7 +121,7 @@ func (c *Controller) identifyIO(d *capsule.IdentifyController) {
 	}
 }
 
-// trims reports whether all namespaces have Dataset Management.
+// trims reports whether all namespaces support Dataset Management.
 func (s *subsystem) trims() bool {
 	for _, n := range s.namespaces.Load().byID {
 		if n != nil && !n.Trims {
@@ -131,7 +131,7 @@ func (s *subsystem) trims() bool {
 	return true
 }
 
-// oaes are the events that the controller can report.
+// oaes returns the events that the controller can report.
 func (c *Controller) oaes() uint32 {
 	if c.sub.discovery {
 		return capsule.NoticeDiscovery

@@ -2,8 +2,8 @@ package model
 
 import "github.com/goiwarp/iwarp/examples/nvme/capsule"
 
-// ioCommand checks a command of an I/O queue, in the order in which statuses take precedence. It takes no lock but that
-// of the queue, and allocates nothing.
+// ioCommand checks a command of an I/O queue, in the order in which statuses take precedence. It takes only the lock of
+// the queue, and allocates nothing.
 func (q *Queue) ioCommand(c *capsule.SQE, d *capsule.Data, out []Action) []Action {
 	if q.ctrl.state() != ready {
 		return q.reply(c.CID, d, failed(capsule.StatusSequenceError), out)
@@ -20,7 +20,7 @@ func (q *Queue) ioCommand(c *capsule.SQE, d *capsule.Data, out []Action) []Actio
 	case nothing:
 		return q.reply(c.CID, d, succeeded(0), out)
 	case c.Direction() == capsule.HostToController && d.Kind == capsule.DataKeyed:
-		if c.Opcode == capsule.OpDSM { // MDTS does not bound its data, of which more than the longest list is of no use
+		if c.Opcode == capsule.OpDSM { // MDTS does not bound its data; more than the longest list is useless
 			d.Length = min(d.Length, capsule.MaxDSMRanges*capsule.DSMRangeSize)
 		}
 		return q.later(DoFetch, toFetch, c, d, out)
@@ -28,7 +28,7 @@ func (q *Queue) ioCommand(c *capsule.SQE, d *capsule.Data, out []Action) []Actio
 	return q.execute(c, d, &op, d.Octets, out)
 }
 
-// namespace finds the namespace of a command that there is; nil is all of them.
+// namespace finds the existing namespace that a command names; nil means all namespaces.
 func (c *Controller) namespace(sqe *capsule.SQE) (*Namespace, capsule.Status) {
 	switch sqe.Opcode {
 	case capsule.OpFlush:
@@ -65,7 +65,7 @@ func check(c *capsule.SQE, n *Namespace, d *capsule.Data) capsule.Status {
 	}
 }
 
-// operation is what a back end does for a command that was checked. nothing tells that there is nothing to do.
+// operation returns what a back end does for a checked command. nothing reports that there is nothing to do.
 func (c *Controller) operation(sqe *capsule.SQE, n *Namespace) (op Op, nothing bool) {
 	switch sqe.Opcode {
 	case capsule.OpFlush:
@@ -82,7 +82,7 @@ func (c *Controller) operation(sqe *capsule.SQE, n *Namespace) (op Op, nothing b
 	}
 }
 
-// transfer is what a back end does for Read, Write, Compare and Write Zeroes.
+// transfer returns what a back end does for Read, Write, Compare and Write Zeroes.
 func (c *Controller) transfer(m capsule.RW, n *Namespace) Op {
 	op := Op{Namespace: n, Offset: m.SLBA << n.lbads, Length: m.Blocks() << n.lbads, FUA: m.FUA || c.cacheOff.Load()}
 	switch m.Opcode {
@@ -133,7 +133,7 @@ func (o *Op) setOctets(octets []byte) capsule.Status {
 	return capsule.Success
 }
 
-// ioFetched goes on with a command whose data has come. The namespace may have changed meanwhile.
+// ioFetched continues a command whose data has arrived. The namespace may have changed meanwhile.
 func (q *Queue) ioFetched(r Ref, octets []byte, out []Action) []Action {
 	sl := q.slots.get(r)
 	n, status := q.ctrl.namespace(&sl.sqe)

@@ -2,9 +2,9 @@ package model
 
 import "github.com/goiwarp/iwarp/examples/nvme/capsule"
 
-// A logPage is how a log page is written to a buffer of zeros.
+// A logPage says how to write a log page to a buffer of zeros.
 type logPage struct {
-	discovery, io bool // which controllers have it
+	discovery, io bool // which controllers support it
 	fill          func(c *Controller, m *capsule.GetLogPage, buf []byte) capsule.Status
 }
 
@@ -17,7 +17,7 @@ var logPages = map[uint8]*logPage{
 	capsule.LogDiscovery:         {true, false, (*Controller).fillDiscovery},
 }
 
-// page finds a log page. nil: the controller has none with the identifier.
+// page finds a log page. It returns nil if the controller has none with the identifier.
 func (c *Controller) page(lid uint8) *logPage {
 	p := logPages[lid]
 	if p == nil || c.sub.discovery && !p.discovery || !c.sub.discovery && !p.io {
@@ -47,7 +47,7 @@ func (c *Controller) fillLog(m capsule.GetLogPage, buf []byte) capsule.Status {
 	return c.page(m.LID).fill(c, &m, buf)
 }
 
-// fillZeros is the log of errors, which never has any.
+// fillZeros writes the error log, which is always empty.
 func (c *Controller) fillZeros(m *capsule.GetLogPage, buf []byte) capsule.Status {
 	var log [capsule.ErrorEntrySize]byte
 	return capsule.PutLog(buf, log[:], m.Offset)
@@ -77,8 +77,8 @@ func (c *Controller) fillFirmware(m *capsule.GetLogPage, buf []byte) capsule.Sta
 	return capsule.PutLog(buf, log[:], m.Offset)
 }
 
-// fillChanged is the log of changed namespaces. When the host has read it all, the event is armed again; if it has
-// read a part, what remains is reported at once.
+// fillChanged writes the log of changed namespaces. When the host has read the whole log, the event is rearmed; if it
+// has read only a part, the rearmed event is reported at once.
 func (c *Controller) fillChanged(m *capsule.GetLogPage, buf []byte) capsule.Status {
 	var log [capsule.ChangedNamespacesSize]byte
 	capsule.PutChangedNamespaces(log[:], c.changed)
@@ -86,7 +86,7 @@ func (c *Controller) fillChanged(m *capsule.GetLogPage, buf []byte) capsule.Stat
 	if m.RAE || !status.OK() {
 		return status
 	}
-	// More namespaces than fit are one entry, which stands for all.
+	// If the namespaces do not fit, one entry stands for all of them.
 	entries := len(c.changed)
 	if entries > capsule.MaxNamespaces {
 		entries = 1

@@ -2,7 +2,7 @@ package model
 
 import "github.com/goiwarp/iwarp/examples/nvme/capsule"
 
-// A result is what a command ends with.
+// A result is the outcome of a command.
 type result struct {
 	value  uint64 // DW0 and DW1
 	status capsule.Status
@@ -27,7 +27,7 @@ func (q *Queue) answer(r Ref, res result, out []Action) []Action {
 	return out
 }
 
-// reply responds to a command. The key of its data is invalidated if the host asks for that, whatever the status.
+// reply responds to a command. It invalidates the key of its data if the host requests that, whatever the status.
 func (q *Queue) reply(cid uint16, d *capsule.Data, res result, out []Action) []Action {
 	cqe := capsule.CQE{SQHD: q.nextHead(), SQID: q.qid, CID: cid, Status: res.status}
 	cqe.SetValue(res.value)
@@ -40,7 +40,7 @@ func (q *Queue) reply(cid uint16, d *capsule.Data, res result, out []Action) []A
 	return out
 }
 
-// nextHead is SQHD of the next response. It is 0 as long as there is no queue to count on.
+// nextHead returns SQHD for the next response. It is 0 until Connect has succeeded.
 func (q *Queue) nextHead() uint16 {
 	switch {
 	case q.noFlow:
@@ -55,8 +55,8 @@ func (q *Queue) nextHead() uint16 {
 	return q.sqhd
 }
 
-// Renew brings SQHD of a response up to date that a call for another queue, or for none, has returned: responses that calls
-// for this queue have returned since may have been sent.
+// Renew updates the SQHD of a response that a call for another queue, or for no queue, returned: responses that later calls
+// for this queue returned may have been sent already.
 func (q *Queue) Renew(r *Response) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,7 +66,7 @@ func (q *Queue) Renew(r *Response) {
 	}
 }
 
-// refuse answers a command before Connect has succeeded. The second one ends the connection.
+// refuse refuses a command before Connect has succeeded. The second refusal closes the queue without a response.
 func (q *Queue) refuse(cid uint16, d *capsule.Data, why *Refusal, out []Action) []Action {
 	q.failures++
 	if q.failures > 1 {
@@ -81,8 +81,8 @@ func (q *Queue) refuse(cid uint16, d *capsule.Data, why *Refusal, out []Action) 
 	return out
 }
 
-// later makes an action for a command that does not end yet, in the given stage. More commands than the queue has
-// receives are the end of it.
+// later makes an action for a command that does not end yet, and puts it in the given stage. It closes the queue if
+// there are more commands than receives.
 func (q *Queue) later(do Do, to stage, c *capsule.SQE, d *capsule.Data, out []Action) []Action {
 	i := q.slots.take(c, d)
 	if i == none {

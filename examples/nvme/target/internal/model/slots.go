@@ -8,21 +8,21 @@ type stage uint8
 // The stages of a command. One that is not free is outstanding: its CID is in use.
 const (
 	free     stage = iota
-	toFetch        // DoFetch was returned: nothing was asked of the host yet
+	toFetch        // DoFetch was returned: no RDMA Read has been posted
 	fetching       // the RDMA Read may be outstanding
 	toFill         // DoFill was returned
-	queued         // DoExecute was returned: the back end knows nothing yet
+	queued         // DoExecute was returned: the back end has not begun
 	running        // the back end may be at work
 	parked         // an Asynchronous Event Request that waits
 )
 
-// A slot is the place of a command that is outstanding.
+// A slot holds an outstanding command.
 type slot struct {
 	stage   stage
 	aborted bool // the response is StatusAbortRequested
 	op      OpKind
 	cid     uint16
-	next    uint16 // the next one of the free list, or of those with the same hash; none ends it
+	next    uint16 // the next one of the free list, or of the slots with the same hash; none ends the list
 	gen     uint32 // from 1 on, so that no command has the zero Ref
 	octets  uint64 // that the command moves, for the counters
 	sqe     capsule.SQE
@@ -32,7 +32,7 @@ type slot struct {
 // none is no slot.
 const none = 0xFFFF
 
-// slots are the commands outstanding on a queue: as many as there are receives. All memory is there from the start.
+// slots holds the commands outstanding on a queue: at most as many as there are receives. All memory is allocated at the start.
 type slots struct {
 	all     []slot
 	heads   []uint16 // by the lower bits of the CID
@@ -59,7 +59,7 @@ func newSlots(depth int) slots {
 
 func (s *slots) head(cid uint16) *uint16 { return &s.heads[int(cid)&(len(s.heads)-1)] }
 
-// find finds the command with a CID. none: it is not outstanding.
+// find finds the command with a CID. It returns none if no such command is outstanding.
 func (s *slots) find(cid uint16) uint16 {
 	i := *s.head(cid)
 	for i != none && s.all[i].cid != cid {
@@ -68,7 +68,7 @@ func (s *slots) find(cid uint16) uint16 {
 	return i
 }
 
-// take makes a slot for a command whose CID is not outstanding. none: all are in use.
+// take fills a slot with a command whose CID is not outstanding. It returns none if all slots are in use.
 func (s *slots) take(c *capsule.SQE, d *capsule.Data) uint16 {
 	i := s.freed
 	if i == none {
@@ -94,7 +94,7 @@ func (s *slots) release(i uint16) {
 	*at = sl.next
 	s.enter(i, free)
 	sl.gen = max(sl.gen+1, 1)
-	sl.data.Octets = nil // part of a buffer that is not ours any more
+	sl.data.Octets = nil // part of a buffer that the queue no longer owns
 	sl.next, s.freed = s.freed, i
 	s.used--
 }
@@ -111,7 +111,7 @@ func (s *slots) enter(i uint16, to stage) {
 	sl.stage = to
 }
 
-// get finds a command by its reference. nil: it has ended.
+// get finds a command by its reference. It returns nil if the command has ended.
 func (s *slots) get(r Ref) *slot {
 	if int(r.Slot) >= len(s.all) {
 		return nil
