@@ -75,7 +75,7 @@ func (a *arena) told() attack.Target {
 	return t
 }
 
-// changed is how many octets are not as they were, besides those of the bait.
+// changed returns how many octets have changed, not counting those of the bait.
 func (a *arena) changed() (n int) {
 	bait := guardLen + partLen
 	for i, b := range a.mem {

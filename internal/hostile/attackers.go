@@ -56,7 +56,7 @@ func attackFromAProcess(ctx context.Context, what drive.Options, d time.Duration
 	return t, json.NewDecoder(bytes.NewReader(out)).Decode(t)
 }
 
-// attackFromHere is that process. It ends when the one that has started it does, whose end of stdin is closed then.
+// attackFromHere runs in that process. It ends when its parent ends, because the parent's end of stdin is closed then.
 func attackFromHere(ctx context.Context, w io.Writer, o options) error {
 	var what drive.Options
 	if err := json.Unmarshal([]byte(o.child), &what); err != nil {

@@ -69,7 +69,7 @@ func (f *friends) dials(ctx context.Context, addr string) (*friend, error) {
 	return p, nil
 }
 
-// arrives is the friend with the number that is in its private data, nil if there is none.
+// arrives returns the friend whose number is in the private data, or nil if there is none.
 func (f *friends) arrives(number []byte) *friend {
 	if len(number) != 8 {
 		return nil
@@ -82,10 +82,10 @@ func (f *friends) arrives(number []byte) *friend {
 	return p
 }
 
-// leaves ends the connection without a word.
+// leaves aborts the connection.
 func (p *friend) leaves() error { return errors.Join(p.qp.Abort(), p.mr.Close()) }
 
-// works until ctx ends. What is under way then is finished, so that nothing is left for the next phase.
+// works reads and writes until ctx ends. It then completes the outstanding operation, so that nothing is left for the next phase.
 func (p *friend) works(ctx context.Context, h *histogram) {
 	t := time.NewTicker(pace)
 	defer t.Stop()

@@ -11,7 +11,7 @@ type histogram struct {
 	classes [64 * 16]atomic.Uint64
 }
 
-// class is that of a time.
+// class returns the class of a time.
 func class(d time.Duration) int {
 	n := uint64(max(d, 16))
 	exponent := bits.Len64(n) - 1

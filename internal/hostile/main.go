@@ -91,7 +91,7 @@ func run(ctx context.Context, w io.Writer, o options) error {
 	return v.tested(ctx, w, o)
 }
 
-// tested has the victim attacked, prints what was found, and judges it, unless ctx has ended: the honest peers end with it.
+// tested attacks the victim, prints the findings, and judges them, unless ctx has ended: the honest peers end with ctx.
 func (v *victim) tested(ctx context.Context, w io.Writer, o options) error {
 	f, err := v.suffers(ctx, o)
 	switch {

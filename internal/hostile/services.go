@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/rma"
 )
 
-// subsystem is that of NVMe which attackers may use.
+// subsystem is the NVMe subsystem that attackers may use.
 const subsystem = "nqn.2026-11.org.example:target"
 
 // serve listens for all layers.

@@ -101,7 +101,7 @@ func (v *victim) listens(network string, lc *iwarp.ListenConfig, handle func(*iw
 	return nil
 }
 
-// suffers has a quiet phase, an attack, and a phase in which everything must come back.
+// suffers runs a quiet phase, an attack, and a phase after which all resources must be free again.
 func (v *victim) suffers(ctx context.Context, o options) (*findings, error) {
 	f := &findings{}
 	if err := v.warms(ctx, o); err != nil {
@@ -135,8 +135,8 @@ func (v *victim) suffers(ctx context.Context, o options) (*findings, error) {
 	return f, nil
 }
 
-// warms has a few attackers attack for a short time, so that the buffers are there that the library keeps, and waits
-// until the timers of what they have left have run.
+// warms runs a few attackers for a short time, so that the buffers that the library keeps exist, and waits
+// until the timers of the connections that they have left have run.
 func (v *victim) warms(ctx context.Context, o options) error {
 	o.time, o.n = max(o.quiet/4, o.warm), 0
 	o.seed++
@@ -160,5 +160,5 @@ func (v *victim) warms(ctx context.Context, o options) error {
 	return nil
 }
 
-// quarantine is that of package stag.
+// quarantine is the size of the quarantine of package stag.
 const quarantine = 1 << 16
