@@ -16,8 +16,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// dribblersOf keeps up to n connections to addr, each of which sends an octet of a Request
-// now and then and comes back a second after it was refused. It returns when they are established.
+// dribblersOf keeps up to n connections to addr. Each sends an octet of a Request now and then, and comes back a second
+// after a refusal. dribblersOf returns when they are established.
 func dribblersOf(t *testing.T, addr string, n int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -58,10 +58,9 @@ func dribblersOf(t *testing.T, addr string, n int) {
 	there.Wait()
 }
 
-// TestSEC_42_SlowRequestsOverTCP: with the default limit, and with one that they reach. Where
-// the oldest make no room, an honest peer waits for more than a minute. How soon it gets its
-// answer is for TestSEC_2_42_SlowRequestsDoNotBlockOthers, in virtual time: a busy machine needs more than
-// the default timeouts for a set-up over TLS.
+// TestSEC_42_SlowRequestsOverTCP: with the default limit, and with a limit that they reach. If the oldest made no room,
+// an honest peer would wait for more than a minute. TestSEC_2_42_SlowRequestsDoNotBlockOthers tests in virtual time how
+// soon the peer gets its answer: a busy machine needs more than the default timeouts for a set-up over TLS.
 func TestSEC_42_SlowRequestsOverTCP(t *testing.T) {
 	certificate, roots := selfsigned.New("iwarp.test")
 	for name, lc := range map[string]*iwarp.ListenConfig{
@@ -71,7 +70,7 @@ func TestSEC_42_SlowRequestsOverTCP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const dribblers, honest = 2400, 20
-			const bound = 40 * time.Second // on a busy machine hundreds of connections are taken before its own
+			const bound = 40 * time.Second // a busy machine may accept hundreds of connections before the honest one
 			s := newSide(t, nil)
 			lc.SetupTimeout, lc.ProgressTimeout = bound, bound
 			l, err := s.rnic.Listen(testContext(t), "tcp", "127.0.0.1:0", lc)

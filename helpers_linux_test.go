@@ -13,8 +13,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// Where a connection is driven through its Write method, handing octets to it may block
-// and is left to a goroutine.
+// TestHelpersThatNeedNotBlockSucceed: if a connection is driven through its Write method, sending may block, and is left
+// to a goroutine.
 func TestHelpersThatNeedNotBlockSucceed(t *testing.T) {
 	client, server := connect(t, pairConfig{})
 	_, src := client.register(8, 0, nil)

@@ -61,7 +61,7 @@ func TestHelpersReportWhatWentWrong(t *testing.T) {
 	})
 }
 
-// TestCancelledContextStopsTheWaiting: and not the work request.
+// TestCancelledContextStopsTheWaiting: but not the work request.
 func TestCancelledContextStopsTheWaiting(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestRDMAP_81_PeerThatTakesNothing is alive as long as it acknowledges, for three times
-// the timeout; and then takes all.
+// TestRDMAP_81_PeerThatTakesNothing: for three times the timeout, the peer only acknowledges, and so is alive. Then it
+// takes everything.
 func TestRDMAP_81_PeerThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	const peerTimeout, messages = 1500 * time.Millisecond, 32

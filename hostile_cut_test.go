@@ -15,14 +15,14 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A step is a part of what a peer sends, and what it changes in the victim's memory.
+// A step is a part of what a peer sends, with its effect on the victim's memory.
 type step struct {
 	wire []byte
 	at   int // in the arena
 	data string
 }
 
-// conversation is one of everything that a well-behaved peer sends, after its Request.
+// conversation returns all that a well-behaved peer sends after its Request.
 func (v *victim) conversation() []step {
 	hello := strings.Repeat("h", 16)
 	answer := strings.Repeat("r", sinkLen)
@@ -64,9 +64,8 @@ func join(steps []step) (wire []byte) {
 	return wire
 }
 
-// TestDDP_60_61_73_CutAtEveryOctet: the peer ends or resets the connection anywhere.
-// What was whole is placed, what was not is not, every work request completes once,
-// and the QP ends.
+// TestDDP_60_61_73_CutAtEveryOctet: the peer ends or resets the connection anywhere. Complete messages are placed,
+// others are not, every work request completes once, and the QP ends.
 func TestDDP_60_61_73_CutAtEveryOctet(t *testing.T) {
 	total := 1
 	for at := 0; at < total; at++ {
@@ -101,7 +100,7 @@ func TestDDP_60_61_73_CutAtEveryOctet(t *testing.T) {
 	}
 }
 
-// wantEndOf checks what is reported of a connection that was cut after at octets.
+// wantEndOf checks the reports of a connection that was cut after at octets.
 func (v *victim) wantEndOf(steps []step, at int, reset bool) {
 	v.Helper()
 	const responseAt = 3 // with the third step the QP has no work left
@@ -123,7 +122,7 @@ func (v *victim) wantEndOf(steps []step, at int, reset bool) {
 	require.ErrorIs(v, v.qp.Err(), net.ErrClosed)
 }
 
-// TestMPA_62_63_CutDuringSetup: a Request that ends anywhere makes no connection.
+// TestMPA_62_63_CutDuringSetup: an incomplete Request makes no connection.
 func TestMPA_62_63_CutDuringSetup(t *testing.T) {
 	request := []byte(wiretest.RequestKey + "\x50\x02\x00\x06\x00\x01\x00\x01hi")
 	for at := range request {
@@ -150,7 +149,7 @@ func TestMPA_62_63_CutDuringSetup(t *testing.T) {
 	}
 }
 
-// TestMPA_67_81_CutDuringReply: so does a Reply.
+// TestMPA_67_81_CutDuringReply: an incomplete Reply makes no connection either.
 func TestMPA_67_81_CutDuringReply(t *testing.T) {
 	reply := []byte(wiretest.ReplyKey + "\x50\x02\x00\x06\x00\x01\x00\x01hi")
 	for at := range reply {
@@ -180,7 +179,7 @@ func TestMPA_67_81_CutDuringReply(t *testing.T) {
 	}
 }
 
-// TestMPA_42_43_AnySegmentation: how the octets come makes no difference.
+// TestMPA_42_43_AnySegmentation: how the octets are segmented makes no difference.
 func TestMPA_42_43_AnySegmentation(t *testing.T) {
 	feed := func(t *testing.T, parts func(wire []byte) [][]byte) {
 		synctest.Test(t, func(t *testing.T) {
@@ -217,8 +216,8 @@ func TestMPA_42_43_AnySegmentation(t *testing.T) {
 	}
 }
 
-// TestMPA_33_44_46_84_EveryOctetCorrupted: with CRCs, no octet of a stream can be
-// altered on the way so that anything wrong is placed.
+// TestMPA_33_44_46_84_EveryOctetCorrupted: with CRCs, corruption of any octet of a stream causes nothing wrong to be
+// placed.
 func TestMPA_33_44_46_84_EveryOctetCorrupted(t *testing.T) {
 	total := 1
 	for at := 0; at < total; at++ {

@@ -87,8 +87,8 @@ func (f *flood) wait(t *testing.T, ctx context.Context) {
 	}
 }
 
-// TestRDMAP_109_ARCH_23_PeerReadsNothing: the peer asks for all that it may and takes
-// none of it. What it sends is served on, and the QP can be closed.
+// TestRDMAP_109_ARCH_23_PeerReadsNothing: the peer sends as many Read Requests as it may, and takes no response. Its
+// messages are still served, and the QP can be closed.
 func TestRDMAP_109_ARCH_23_PeerReadsNothing(t *testing.T) {
 	for name, end := range map[string]func(qp *iwarp.QP) error{
 		"close": func(qp *iwarp.QP) error {

@@ -14,14 +14,14 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestRDMAP_53_55_89_90_120_126_HostileSendWithInvalidate: the peer names an STag
-// that it must not invalidate. The message takes no receive, and the region lives.
+// TestRDMAP_53_55_89_90_120_126_HostileSendWithInvalidate: the peer names an STag that it may not invalidate. The
+// message takes no receive, and the region stays valid.
 func TestRDMAP_53_55_89_90_120_126_HostileSendWithInvalidate(t *testing.T) {
 	attackScript(t, "testdata/hostile/invalidate.txt")
 }
 
-// TestRDMAP_54_56_57_69_UseAfterInvalidate: the peer invalidates a region, rightly,
-// and writes to it or reads it all the same.
+// TestRDMAP_54_56_57_69_UseAfterInvalidate: the peer rightly invalidates a region, and then writes to it or reads it all
+// the same.
 func TestRDMAP_54_56_57_69_UseAfterInvalidate(t *testing.T) {
 	use := map[string]func(st stag.STag) attack{
 		"write": func(st stag.STag) attack {
@@ -56,8 +56,8 @@ func TestRDMAP_54_56_57_69_UseAfterInvalidate(t *testing.T) {
 	}
 }
 
-// TestRDMAP_42_81_MessageForADeadRegion: this side invalidated what it had posted. The
-// peer did nothing wrong, but its message has no place to go.
+// TestRDMAP_42_81_MessageForADeadRegion: this side has invalidated the region of its own posted work. The peer did
+// nothing wrong, but its message cannot be placed.
 func TestRDMAP_42_81_MessageForADeadRegion(t *testing.T) {
 	attacks(t, []attack{
 		{name: "the sink of an RDMA Read", code: 0x1100, is: iwarp.ErrInvalidSTag, read: iwarp.StatusLocalProtection, segment: func(v *victim) []byte {

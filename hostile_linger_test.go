@@ -18,9 +18,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestRDMAP_79_80_PeerThatDoesNotEnd: a stream has ended, by the Terminate of either
-// side, and the peer sends on and on, or says nothing, and never ends its half. It is
-// waited for, but not for long.
+// TestRDMAP_79_80_PeerThatDoesNotEnd: either side's Terminate has ended the stream. The peer goes on sending, or sends
+// nothing, and never ends its half. The QP waits for it, but not for long.
 func TestRDMAP_79_80_PeerThatDoesNotEnd(t *testing.T) {
 	for ending, last := range map[string][]byte{
 		"its Terminate": wiretest.Untagged(0x41, 0x47, 0, 2, 1, 0, "\x02\x07\x00\x00"),
@@ -53,8 +52,8 @@ func TestRDMAP_79_80_PeerThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestRDMAP_79_116_TerminateThatThePeerDoesNotRead: the peer asks for more than it may and
-// reads nothing, so that not even the Terminate leaves.
+// TestRDMAP_79_116_TerminateThatThePeerDoesNotRead: the peer requests more than it may and reads nothing, so that not
+// even the Terminate can leave.
 func TestRDMAP_79_116_TerminateThatThePeerDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, iwarp.QPConfig{IRD: 1})
@@ -71,8 +70,7 @@ func TestRDMAP_79_116_TerminateThatThePeerDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestRDMAP_80_PeerThatHasEndedItsHalfAndReadsNothing: nothing more comes, and what is to
-// be sent does not leave.
+// TestRDMAP_80_PeerThatHasEndedItsHalfAndReadsNothing: nothing more arrives, and queued data cannot leave.
 func TestRDMAP_80_PeerThatHasEndedItsHalfAndReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, iwarp.QPConfig{})
@@ -89,7 +87,7 @@ func TestRDMAP_80_PeerThatHasEndedItsHalfAndReadsNothing(t *testing.T) {
 	})
 }
 
-// A stuck connection takes nothing more, and reports no end.
+// A stuck connection takes no more octets, and reports no end.
 type stuck struct {
 	net.Conn
 	is atomic.Bool
@@ -102,8 +100,7 @@ func (c *stuck) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestRDMAP_80_ConnectionThatTakesNothingMore: what the peer may have said before is waited
-// for, but not for long.
+// TestRDMAP_80_ConnectionThatTakesNothingMore: the QP waits for what the peer may have sent before, but not for long.
 func TestRDMAP_80_ConnectionThatTakesNothingMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := newSide(t, nil), newSide(t, nil)
@@ -122,8 +119,8 @@ func TestRDMAP_80_ConnectionThatTakesNothingMore(t *testing.T) {
 	})
 }
 
-// TestDDP_65_77_ARCH_11_WaitForAReceiveDelaysNothingElse: while a message waits for a receive, and
-// nothing is read, everything that this side does still works.
+// TestDDP_65_77_ARCH_11_WaitForAReceiveDelaysNothingElse: while a message waits for a receive, and this side reads
+// nothing, everything else on this side still works.
 func TestDDP_65_77_ARCH_11_WaitForAReceiveDelaysNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, iwarp.QPConfig{RNRWait: 24 * time.Hour})

@@ -14,9 +14,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestMPA_33_44_81_84_85_DamagedFPDU: nothing of it is placed, nothing after it is
-// looked at, and our half still carries the Terminate. The DDP header, which may be
-// damaged, is not told.
+// TestMPA_33_44_81_84_85_DamagedFPDU: no part of it is placed, nothing after it is processed, and our half still carries
+// the Terminate. The Terminate omits the DDP header, which may be damaged.
 func TestMPA_33_44_81_84_85_DamagedFPDU(t *testing.T) {
 	damaged := func(name string, code transport.Code, wire func(b []byte) []byte) attack {
 		return attack{
@@ -48,8 +47,8 @@ func TestMPA_33_44_81_84_85_DamagedFPDU(t *testing.T) {
 	attacks(t, list)
 }
 
-// TestMPA_70_FirstFPDUIsDamaged: a responder that has had no FPDU yet may not send
-// one, not even to say why it ends.
+// TestMPA_70_FirstFPDUIsDamaged: a responder that has received no FPDU yet may not send one, not even to report why it
+// ends.
 func TestMPA_70_FirstFPDUIsDamaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newLonelyVictim(t)
@@ -65,7 +64,7 @@ func TestMPA_70_FirstFPDUIsDamaged(t *testing.T) {
 	})
 }
 
-// TestMPA_19_20_82_84_85_WrongMarker: its CRC is right, so it was sent like this.
+// TestMPA_19_20_82_84_85_WrongMarker: the CRC is right, so the peer sent this Marker.
 func TestMPA_19_20_82_84_85_WrongMarker(t *testing.T) {
 	right := func(ptr uint16) uint16 { return ptr }
 	for name, x := range map[string]struct {

@@ -13,9 +13,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_ARCH_35_41_SEC_11_15_HostileReadRequests: not
-// an octet is sent of memory that the peer may not read, and the Terminate holds the
-// header of the Request as it came.
+// TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_ARCH_35_41_SEC_11_15_HostileReadRequests: no octet of memory
+// that the peer may not read is sent, and the Terminate holds the header of the Request as it came.
 func TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_ARCH_35_41_SEC_11_15_HostileReadRequests(t *testing.T) {
 	attackScript(t, "testdata/hostile/read_request.txt")
 }
@@ -25,8 +24,7 @@ func TestRDMAP_13_23_MalformedReadRequests(t *testing.T) {
 	attackScript(t, "testdata/hostile/read_request_malformed.txt")
 }
 
-// TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD: the peer takes no response while it asks
-// for more than it may.
+// TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD: the peer takes no response while it requests more than it may.
 func TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD(t *testing.T) {
 	for _, ird := range []int{-1, 1, 2, 16} {
 		t.Run(fmt.Sprint(ird), func(t *testing.T) {
@@ -34,13 +32,13 @@ func TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD(t *testing.T) {
 				v := newVictim(t, iwarp.QPConfig{IRD: ird})
 				const size = 4 << 20 // more than the connection and a batch hold
 				_, large := v.register(size, stag.RemoteRead, nil)
-				may := v.qp.IRD() // one where none was wanted, and nothing is negotiated: for an RTR
+				may := v.qp.IRD() // one slot for an RTR, although none was wanted and nothing is negotiated
 				for msn := range may {
 					v.p.Send(wiretest.ReadRequest(uint32(msn+1), 1, 0, size, large.STag(), 0))
 				}
 				synctest.Wait()
 				require.Equal(t, iwarp.StateRTS, v.qp.State(), "IRD Reads are fine")
-				v.othersLive() // they have read queues of their own
+				v.othersLive() // they have Read queues of their own
 				bad := wiretest.ReadRequest(uint32(may+1), 1, 0, size, large.STag(), 0)
 				v.p.Send(bad)
 				var last []byte
@@ -58,7 +56,7 @@ func TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD(t *testing.T) {
 	}
 }
 
-// TestRDMAP_30_31_32_SEC_16_EmptyReadNamesAnything: that is no attack.
+// TestRDMAP_30_31_32_SEC_16_EmptyReadNamesAnything: that is not an attack.
 func TestRDMAP_30_31_32_SEC_16_EmptyReadNamesAnything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, iwarp.QPConfig{})

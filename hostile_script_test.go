@@ -21,12 +21,10 @@ import (
 // attackScript runs the attacks of a text file, each against a victim of its own, in virtual
 // time.
 //
-// The input of the command attack is what the peer sends; after it come a faultless Write and
-// a Send in error, which must not be looked at. (With the argument alone they do not come.) The
-// output is what the peer gets, and what the victim's application gets: the error, and the
-// completions of what was posted. For each attack it is checked besides that the error is the
-// same wherever the application meets it, that nothing was placed, and that the other QP of the
-// RNIC goes on.
+// The input of the command attack is what the peer sends. A correct Write and a Send in error follow it, which must not
+// be processed. (The argument alone omits them.) The output is what the peer gets, and what the victim's application
+// gets: the error, and the completions of what was posted. For each attack, the test also checks that the error is the
+// same wherever the application meets it, that nothing was placed, and that the other QP of the RNIC goes on.
 func attackScript(t *testing.T, path string) {
 	wiretest.RunScript(t, path, map[string]wiretest.Command{
 		"attack": func(t *testing.T, d *datadriven.TestData) (out string) {
@@ -50,8 +48,8 @@ var rights = map[string]stag.Access{
 	"local-write,remote-read": stag.LocalWrite | stag.RemoteRead,
 }
 
-// names are the STags of a victim that scripts know, and those of other regions at the same
-// place, which are made when a script mentions them.
+// names returns the STags of a victim that scripts know, and those of other regions of the same memory, which are made
+// when a script mentions them.
 func (v *victim) names(script string) wiretest.Names {
 	v.Helper()
 	made := map[string]func() *iwarp.MR{
@@ -71,7 +69,7 @@ func (v *victim) names(script string) wiretest.Names {
 			return v.another(pd, anyRemote, nil)
 		},
 		"other-qp": func() *iwarp.MR { return v.another(v.pd, anyRemote, v.other) },
-		"this-qp":  func() *iwarp.MR { return v.another(v.pd, stag.LocalWrite, v.qp) }, // and not the peer
+		"this-qp":  func() *iwarp.MR { return v.another(v.pd, stag.LocalWrite, v.qp) }, // of this QP, and not of the peer's
 	}
 	for name, access := range rights {
 		made[name] = func() *iwarp.MR { return v.another(v.pd, access, nil) }
@@ -95,7 +93,7 @@ func (v *victim) names(script string) wiretest.Names {
 // attacked sends segments and describes everything that results.
 func (v *victim) attacked(names wiretest.Names, segments [][]byte, alone bool) string {
 	v.Helper()
-	if !alone && wiretest.LLP == nil { // else it may be placed before the error is seen
+	if !alone && wiretest.LLP == nil { // otherwise it may be placed before the error is seen
 		segments = append(segments, wiretest.Write(v.mr.STag(), regionTO, "after the error"))
 	}
 	if !alone {
@@ -123,7 +121,7 @@ func (v *victim) attacked(names wiretest.Names, segments [][]byte, alone bool) s
 	return out.String()
 }
 
-// completions takes those of works, and says how they ended.
+// completions takes the completions of works, and describes them.
 func (v *victim) completions() string {
 	v.Helper()
 	posted := map[uint64]string{recvID: "receive", readID: "read"}
@@ -139,7 +137,7 @@ func (v *victim) completions() string {
 	return strings.Join(slices.Sorted(maps.Values(said)), ", ")
 }
 
-// causeOf says what an error means, without its particulars.
+// causeOf returns the kind of an error, without its particulars.
 func causeOf(err error) string {
 	s := "no Terminate"
 	var te *iwarp.TerminateError

@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// badRequests are what a responder must not answer.
+// badRequests are Requests that a responder must not answer.
 var badRequests = map[string]string{
 	"private data of 513 octets":   wiretest.RequestKey + "\x40\x01\x02\x01" + string(make([]byte, 513)),
 	"private data of 65535 octets": wiretest.RequestKey + "\x40\x01\xff\xff",
@@ -29,8 +29,8 @@ var badRequests = map[string]string{
 	"enhanced with half the data":  wiretest.RequestKey + "\x50\x02\x00\x03abc",
 }
 
-// TestMPA_51_58_59_62_63_71_74_76_81_83_BadRequests: the connection is closed without
-// one octet of ours, and the application of a Server is told.
+// TestMPA_51_58_59_62_63_71_74_76_81_83_BadRequests: the connection is closed without an octet from this side, and
+// Server returns an error to its application.
 func TestMPA_51_58_59_62_63_71_74_76_81_83_BadRequests(t *testing.T) {
 	for name, request := range badRequests {
 		t.Run(name, func(t *testing.T) {
@@ -78,8 +78,7 @@ func dialRaw(t *testing.T, l *iwarp.Listener) *wiretest.Peer {
 	return &wiretest.Peer{TB: t, Conn: c}
 }
 
-// TestMPA_75_77_SEC_42_RequestThatNeverEnds: octets that dribble in do not extend the
-// timeout.
+// TestMPA_75_77_SEC_42_RequestThatNeverEnds: octets that arrive slowly do not extend the timeout.
 func TestMPA_75_77_SEC_42_RequestThatNeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newLonelyVictim(t)
@@ -103,8 +102,8 @@ func TestMPA_75_77_SEC_42_RequestThatNeverEnds(t *testing.T) {
 	})
 }
 
-// TestSEC_42_RequestThatDoesNotProgress: a peer that sends nothing, or stops in the
-// middle, is not waited for as long as one that goes on.
+// TestSEC_42_RequestThatDoesNotProgress: a peer that sends nothing, or stops in the middle, gets less time than a peer
+// that goes on.
 func TestSEC_42_RequestThatDoesNotProgress(t *testing.T) {
 	for name, octets := range map[string]string{"silent": "", "stops": wiretest.RequestKey + "\x40"} {
 		t.Run(name, func(t *testing.T) {
@@ -136,8 +135,8 @@ func TestSEC_42_RequestThatDoesNotProgress(t *testing.T) {
 	}
 }
 
-// TestSEC_2_42_SlowRequestsDoNotBlockOthers: many more of them than may be half open, each
-// of which comes back as soon as it is refused.
+// TestSEC_2_42_SlowRequestsDoNotBlockOthers: many more slow Requests arrive than may be half open, and each comes back
+// as soon as it is refused.
 func TestSEC_2_42_SlowRequestsDoNotBlockOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const dribblers, honest, limit = 2400, 50, 64
@@ -148,7 +147,7 @@ func TestSEC_2_42_SlowRequestsDoNotBlockOthers(t *testing.T) {
 		var gone sync.WaitGroup
 		for i := range dribblers {
 			gone.Go(func() {
-				pause := time.Duration(i) * time.Millisecond // 1,000 a second come anew
+				pause := time.Duration(i) * time.Millisecond // 1,000 new ones a second
 				for ctx.Err() == nil {
 					time.Sleep(pause)
 					pause = time.Second

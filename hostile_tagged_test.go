@@ -14,14 +14,13 @@ import (
 
 const anyRemote = stag.LocalWrite | stag.RemoteWrite | stag.RemoteRead
 
-// TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_ARCH_17_18_31_35_41_SEC_18_35_HostileWrites: what is in error, and
-// what comes after it, is not placed.
+// TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_ARCH_17_18_31_35_41_SEC_18_35_HostileWrites: neither the segment in error
+// nor what comes after it is placed.
 func TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_ARCH_17_18_31_35_41_SEC_18_35_HostileWrites(t *testing.T) {
 	attackScript(t, "testdata/hostile/write.txt")
 }
 
-// TestRDMAP_21_83_86_97_ARCH_19_WriteWithoutTheRight: RFC 5041 has no code
-// for it; the nearest one is sent.
+// TestRDMAP_21_83_86_97_ARCH_19_WriteWithoutTheRight: RFC 5041 has no code for this error, so the nearest one is sent.
 func TestRDMAP_21_83_86_97_ARCH_19_WriteWithoutTheRight(t *testing.T) {
 	attackScript(t, "testdata/hostile/write_right.txt")
 }
@@ -31,8 +30,8 @@ func TestDDP_19_41_VersionOfTaggedSegments(t *testing.T) {
 	attackScript(t, "testdata/hostile/tagged_version.txt")
 }
 
-// TestRDMAP_40_41_42_HostileReadResponses: a peer that answers an RDMA Read with
-// something else than was asked for writes nowhere with it.
+// TestRDMAP_40_41_42_HostileReadResponses: a response to an RDMA Read that differs from the request is not placed
+// anywhere.
 func TestRDMAP_40_41_42_HostileReadResponses(t *testing.T) {
 	attackScript(t, "testdata/hostile/read_response.txt")
 }

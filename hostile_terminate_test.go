@@ -13,13 +13,13 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// TestRDMAP_72_76_BadTerminateIsNotAnswered: no Terminate is answered by one, but the
-// stream ends and the application is told.
+// TestRDMAP_72_76_BadTerminateIsNotAnswered: no Terminate is answered by a Terminate, but the stream ends and the
+// application is told.
 func TestRDMAP_72_76_BadTerminateIsNotAnswered(t *testing.T) {
 	attackScript(t, "testdata/hostile/terminate.txt")
 }
 
-// TestRDMAP_62_72_AnyTerminateIsTaken: what is in a Terminate can be anything.
+// TestRDMAP_62_72_AnyTerminateIsTaken: whatever its contents are.
 func TestRDMAP_62_72_AnyTerminateIsTaken(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := 4; n <= 52; n++ {

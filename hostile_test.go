@@ -18,7 +18,7 @@ import (
 // right Terminate, tell its own application, touch no octet that it should not, and
 // leave the other QPs of its RNIC alone.
 
-// Where things are in the memory of a victim. Between them lie canaries.
+// Offsets in the memory of a victim. Canaries lie between the parts.
 const (
 	canary    = 0xc5
 	guardLen  = 64
@@ -33,7 +33,7 @@ const (
 	arenaLen = sinkAt + sinkLen + guardLen
 )
 
-// What a victim has posted when it is attacked.
+// Work that a victim has posted when it is attacked.
 const (
 	recvID = 1 // a receive of recvLen octets
 	readID = 2 // an RDMA Read of sinkLen octets
@@ -115,11 +115,11 @@ func (v *victim) posts() {
 	}))
 }
 
-// An attack is one segment that breaks a rule, and what must come of it.
+// An attack is one segment that breaks a rule, with its required consequences.
 type attack struct {
 	name    string
 	segment func(v *victim) []byte
-	wire    func(ulpdu []byte) []byte // how it is framed, fpdu if nil
+	wire    func(ulpdu []byte) []byte // how it is framed; nil: by fpdu
 	code    transport.Code
 	tells   wiretest.TerminateScope
 	is      error        // what the local error matches, besides net.ErrClosed
@@ -140,8 +140,7 @@ func attacks(t *testing.T, list []attack) {
 	}
 }
 
-// suffers sends the segment of an attack, a faultless one and another bad one after it,
-// and checks all that must come of it.
+// suffers sends the segment of an attack, a correct one and another bad one after it, and checks all consequences.
 func (v *victim) suffers(a attack) {
 	v.Helper()
 	bad, frame := a.segment(v), a.wire
@@ -149,7 +148,7 @@ func (v *victim) suffers(a attack) {
 		frame = wiretest.FPDU
 	}
 	behind := wiretest.FPDU(wiretest.Send(99, 0, "another error"))
-	if wiretest.LLP == nil { // else it may be placed before the error is seen
+	if wiretest.LLP == nil { // otherwise it may be placed before the error is seen
 		behind = append(wiretest.FPDU(wiretest.Write(v.mr.STag(), regionTO, "after the error")), behind...)
 	}
 	v.p.Write(append(frame(bad), behind...))
@@ -190,7 +189,7 @@ func (v *victim) wantCause(err error, a attack) {
 	}
 }
 
-// wantCompletions wants those of works, each once.
+// wantCompletions requires the completions of works, each once.
 func (v *victim) wantCompletions(a attack) {
 	v.Helper()
 	want := map[uint64]iwarp.Status{recvID: iwarp.StatusFlushed, readID: iwarp.StatusFlushed}

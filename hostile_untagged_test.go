@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// fixed is an attack with always the same segment.
+// fixed returns an attack that always has the same segment.
 func fixed(name string, code transport.Code, is error, segment []byte) attack {
 	return attack{name: name, code: code, is: is, segment: func(*victim) []byte { return segment }}
 }
@@ -28,7 +28,7 @@ func TestDDP_51_68_SendLongerThanItsReceive(t *testing.T) {
 	attackScript(t, "testdata/hostile/too_long.txt")
 }
 
-// TestRDMAP_44_46_SecondSegmentIsTooLong: the first one was placed, and that is all.
+// TestRDMAP_44_46_SecondSegmentIsTooLong: only the first segment is placed.
 func TestRDMAP_44_46_SecondSegmentIsTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, iwarp.QPConfig{})
@@ -91,9 +91,8 @@ func TestRDMAP_3_88_OtherRDMAPVersions(t *testing.T) {
 	attacks(t, list)
 }
 
-// TestRDMAP_6_7_87_UnexpectedOpcodes: every opcode in every place where it does not
-// belong. A peer that may not answer a Terminate with one gets none for opcode 7: see
-// TestRDMAP_72_76_BadTerminateIsNotAnswered.
+// TestRDMAP_6_7_87_UnexpectedOpcodes: every opcode except 7 (Terminate), in every place where it does not belong. For
+// opcode 7 see TestRDMAP_72_76_BadTerminateIsNotAnswered.
 func TestRDMAP_6_7_87_UnexpectedOpcodes(t *testing.T) {
 	const terminateOpcode = 7
 	queues := map[byte]uint32{1: 1, 3: 0, 4: 0, 5: 0, 6: 0, 8: 0, 9: 0, 0xa: 1, 0xb: 3}

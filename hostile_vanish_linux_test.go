@@ -19,8 +19,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// cannot skips the test, or fails it where everything must be there, as it must in
-// the project's own run of all checks.
+// cannot skips the test, or fails it where everything must be available, as in the project's own run of all checks.
 func cannot(t *testing.T, missing string) {
 	t.Helper()
 	if os.Getenv("IWARP_REQUIRE_TOOLS") == "1" {
@@ -29,16 +28,15 @@ func cannot(t *testing.T, missing string) {
 	t.Skip(missing)
 }
 
-// A network is two network namespaces joined by a cable that can be cut. It goes
-// with the goroutines that live in it.
+// A network is two network namespaces joined by a cable that can be cut. It ends with its goroutines.
 type network struct {
 	t         *testing.T
 	near, far chan func() // run in the namespaces
 	farID     int         // a thread
 }
 
-// newNetwork makes the namespaces of threads of this process: a socket belongs to that
-// of the thread that opens it.
+// newNetwork makes the namespaces of threads of this process: a socket belongs to the namespace of the thread that opens
+// it.
 func newNetwork(t *testing.T) *network {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -60,8 +58,8 @@ func newNetwork(t *testing.T) *network {
 	return n
 }
 
-// warm waits until the cable carries something. A connection made before that would
-// take the delay for its round trip time, and retransmit and give up seconds later.
+// warm waits until the cable carries packets. A connection made before that would take the delay for its round-trip
+// time, and retransmit and give up seconds later.
 func (n *network) warm() {
 	n.t.Helper()
 	var out, in net.PacketConn
@@ -72,7 +70,7 @@ func (n *network) warm() {
 	defer in.Close()
 	defer out.Close()
 	for deadline := time.Now().Add(wiretest.Patience); ; {
-		_, _ = out.WriteTo([]byte("?"), in.LocalAddr()) // lost until the cable is up
+		_, _ = out.WriteTo([]byte("?"), in.LocalAddr()) // lost while the cable is not up
 		_ = in.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
 		if _, _, err = in.ReadFrom(make([]byte, 1)); err == nil {
 			return
@@ -81,14 +79,13 @@ func (n *network) warm() {
 	}
 }
 
-// namespace starts a thread in a network namespace of its own, which runs what it is
-// given.
+// namespace starts a thread in a network namespace of its own, which runs the functions sent to work.
 func namespace(t *testing.T) (work chan func(), id int) {
 	t.Helper()
 	work = make(chan func())
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread goes with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		id = unix.Gettid()
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		started <- err
@@ -143,8 +140,8 @@ func (n *network) dial() (near, far net.Conn) {
 	return near, far
 }
 
-// TestRDMAP_81_PeerThatVanishes: whether the QP is idle, waits for an answer, or
-// has octets on their way, it ends within PeerTimeout, and the application is told.
+// TestRDMAP_81_PeerThatVanishes: whether the QP is idle, waits for an answer, or has octets in flight, it ends within
+// PeerTimeout, and the application is told.
 func TestRDMAP_81_PeerThatVanishes(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)
@@ -193,7 +190,7 @@ func TestRDMAP_81_PeerThatVanishes(t *testing.T) {
 	}
 }
 
-// closedWindow waits until qp can send no more for now, as its peer has taken what it can.
+// closedWindow waits until qp can send no more for now, because its peer's receive buffer is full.
 func (n *network) closedWindow(qp *iwarp.QP) {
 	n.t.Helper()
 	for left, same := 0, 0; same < 20; time.Sleep(10 * time.Millisecond) {

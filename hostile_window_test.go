@@ -50,7 +50,7 @@ func (v *victim) does(qp *iwarp.QP, wr iwarp.SendWR) {
 	synctest.Wait()
 }
 
-// deadWindows are the ways in which the name of a window is of no use any more.
+// deadWindows are the ways in which a window's STag becomes invalid.
 var deadWindows = map[string]func(v *victim) stag.STag{
 	"never bound": func(v *victim) stag.STag {
 		mw, err := v.pd.AllocMW()
@@ -85,7 +85,7 @@ var deadWindows = map[string]func(v *victim) stag.STag{
 	},
 }
 
-// A windowAttack is an attack on what target has lent, before anything else was posted.
+// A windowAttack is an attack on what target has lent, with nothing else posted.
 type windowAttack struct {
 	attack
 	target func(v *victim) stag.STag
@@ -106,7 +106,7 @@ func windowAttacks(t *testing.T, list []windowAttack) {
 	}
 }
 
-// lent is a window with these rights.
+// lent returns the STag of a window with these rights.
 func lent(access stag.Access) func(v *victim) stag.STag {
 	return func(v *victim) stag.STag {
 		mw, _ := v.lendsWindow(v.qp, access)
@@ -114,22 +114,21 @@ func lent(access stag.Access) func(v *victim) stag.STag {
 	}
 }
 
-// behind is the region that a window was bound to.
+// behind returns the STag of the region that a window was bound to.
 func behind(v *victim) stag.STag {
 	_, mr := v.lendsWindow(v.qp, stag.Remote)
 	v.Cleanup(func() { require.True(v, mr.Valid(), "the region lives") })
 	return mr.STag()
 }
 
-// elsewhere is a window of another QP. It outlives the attack.
+// elsewhere returns the STag of a window of another QP, which outlives the attack.
 func elsewhere(v *victim) stag.STag {
 	mw, _ := v.lendsWindow(v.other, stag.Remote)
 	v.Cleanup(func() { require.True(v, mw.Valid(), "the window lives") })
 	return mw.STag()
 }
 
-// TestVERBS_9_21_27_28_HostileUseOfWindows: out of bounds, without the right, after the
-// end, and over another QP.
+// TestVERBS_9_21_27_28_HostileUseOfWindows: out of bounds, without the right, after its end, and over another QP.
 func TestVERBS_9_21_27_28_HostileUseOfWindows(t *testing.T) {
 	var list []windowAttack
 	writes := func(name string, code transport.Code, is error, to uint64, n int, target func(v *victim) stag.STag) {
@@ -175,8 +174,7 @@ func TestVERBS_9_21_27_28_HostileUseOfWindows(t *testing.T) {
 	windowAttacks(t, list)
 }
 
-// TestVERBS_17_18_22_27_HostileInvalidateOfWindows: the peer may invalidate a window that
-// is lent to it, and nothing else.
+// TestVERBS_17_18_22_27_HostileInvalidateOfWindows: the peer may invalidate only a window that is lent to it.
 func TestVERBS_17_18_22_27_HostileInvalidateOfWindows(t *testing.T) {
 	var list []windowAttack
 	invalidates := func(name string, code transport.Code, target func(v *victim) stag.STag) {

@@ -17,8 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestIdleQPHasNoGoroutineAndLittleMemory: on TCP, where the system reports when there
-// is something to read.
+// TestIdleQPHasNoGoroutineAndLittleMemory: over TCP, where the system reports input.
 func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
 	if runtime.GOOS != "linux" || raceorder.Enabled {
 		t.Skip("elsewhere a QP keeps its reader; the race detector takes memory of its own")
@@ -45,7 +44,7 @@ func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
 	qps := make([]*iwarp.QP, 0, 5+rounds*pairs)
 	use := func(n int) {
 		for range n {
-			ctx, cancel := context.WithTimeout(ctx, wiretest.Patience) // for each, however slow this machine is
+			ctx, cancel := context.WithTimeout(ctx, wiretest.Patience) // for each one, since this machine may be slow
 			defer cancel()
 			qp, err := client.rnic.Dial(ctx, "tcp", l.Addr().String(), &iwarp.QPConfig{PD: client.pd})
 			require.NoError(t, err)
@@ -58,8 +57,8 @@ func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
 	}
 	use(5)
 	goroutines := runtime.NumGoroutine()
-	// What all share, buffers that are kept above all, grows now and then, with how many
-	// connections were busy at once; what belongs to a connection comes with each of them.
+	// Shared memory, above all kept buffers, grows now and then with the number of connections that were busy at once. A
+	// connection's own memory grows with each connection.
 	least := int64(math.MaxInt64)
 	for range rounds {
 		memory := inUse()
@@ -77,7 +76,7 @@ func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
 
 // inUse returns how much memory is reachable.
 func inUse() uint64 {
-	for range 3 { // pools let go of what they have in two steps
+	for range 3 { // pools release their items in two steps
 		runtime.GC()
 	}
 	var m runtime.MemStats

@@ -23,7 +23,7 @@ func TestLimitsHaveDefaults(t *testing.T) {
 	require.Equal(t, iwarp.DefaultLimits, newSide(t, nil).rnic.Limits())
 	require.Equal(t, iwarp.DefaultLimits, newSide(t, &iwarp.Config{}).rnic.Limits())
 	v := reflect.TypeFor[iwarp.Limits]()
-	for i := range v.NumField() { // each field by itself
+	for i := range v.NumField() { // each field alone
 		name := v.Field(i).Name
 		var l iwarp.Limits
 		reflect.ValueOf(&l).Elem().Field(i).SetInt(3)
@@ -78,9 +78,9 @@ func TestRDMAP_131_ARCH_17_SEC_2_30_LimitsHold(t *testing.T) {
 	require.ErrorIs(t, err, iwarp.ErrLimit)
 }
 
-// TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut: section 8.1.2 (1) to (6) of RFC
-// 5040. The manager is the RNIC. Two users of the library have one each; the first takes
-// all that it can get, and the second still gets all of its own share.
+// TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut: section 8.1.2 (1) to (6) of RFC 5040. The manager is the
+// RNIC. Two users of the library have an RNIC each. The first takes all that it can get, and the second still gets its
+// full share.
 func TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut(t *testing.T) {
 	const share = 3
 	limits := iwarp.Limits{MaxPD: share, MaxMR: share, MaxCQ: share, MaxSRQ: share, MaxQP: share, MaxCQDepth: 8, MaxQueueDepth: 4}
@@ -147,8 +147,8 @@ func qpError(s *side, qc iwarp.QPConfig) error {
 	return err
 }
 
-// TestRDMAP_131_SEC_29_30_EveryLimitIsHeld: two of each are allowed here, or two octets,
-// or a depth of two. The third is refused with an error that says so.
+// TestRDMAP_131_SEC_29_30_EveryLimitIsHeld: each limit is two objects, two octets, or a depth of two. The third is
+// refused with an error that says so.
 func TestRDMAP_131_SEC_29_30_EveryLimitIsHeld(t *testing.T) {
 	newQP := func(s *side, qc iwarp.QPConfig) error {
 		qc.PD = s.pd
@@ -213,8 +213,7 @@ func TestRDMAP_131_SEC_29_30_EveryLimitIsHeld(t *testing.T) {
 	}
 }
 
-// TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights: what can be registered, advertised and
-// taken back.
+// TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights: what can be registered, advertised and revoked.
 func TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights(t *testing.T) {
 	s, other := newSide(t, nil), newSide(t, nil)
 	pd2, err := s.rnic.AllocPD()
@@ -247,7 +246,7 @@ func TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights(t *testing.T) 
 	}
 	big, err := s.pd.RegisterBuffer(vast{}, stag.RemoteRead, nil)
 	require.NoError(t, err)
-	if past := uint64(1 << 32); math.MaxInt > 1<<32 { // otherwise an int cannot say so many
+	if past := uint64(1 << 32); math.MaxInt > 1<<32 { // otherwise an int cannot hold that number
 		require.Zero(t, big.Advertise(0, int(past)), "2^32 octets are too many for a RemoteBuffer")
 		require.NotZero(t, big.Advertise(int(past), int(past-1)))
 	}
@@ -270,7 +269,8 @@ func TestRemoteBufferOnTheWire(t *testing.T) {
 	require.Equal(t, rb, back)
 }
 
-// TestHardeningGivesTheDefaultLimits: the table of docs/hardening.md has what an RNIC without a configuration has.
+// TestHardeningGivesTheDefaultLimits: the table of docs/hardening.md shows the limits of an RNIC without a
+// configuration.
 func TestHardeningGivesTheDefaultLimits(t *testing.T) {
 	text, err := os.ReadFile("docs/hardening.md")
 	require.NoError(t, err)

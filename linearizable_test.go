@@ -15,20 +15,19 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// The atomic operations of many QPs are held against what one integer would do that
-// is used by one of them at a time: whether there is an order of all operations that
-// explains every answer, and in which none that ended before another began is behind
-// it. Package porcupine looks for that order.
+// The atomic operations of many QPs are compared with one integer used by one QP at a time: there must be an order of
+// all operations that explains every answer, and in which an operation that ended before another began comes first.
+// Package porcupine looks for that order.
 
-// An atomicCall is one operation on a cell, as it was asked for.
+// An atomicCall is one operation on a cell, as it was requested.
 type atomicCall struct {
-	history  int // which of them it belongs to: the cell, and the round
+	history  int // the history it belongs to: its cell and round
 	begin    bool
 	compares bool
-	a, b     uint64 // what is added; what is compared, and put in; begin: the value
+	a, b     uint64 // the value to add; to compare and to swap in; begin: the value
 }
 
-// cellModel is one integer.
+// cellModel models one integer.
 var cellModel = porcupine.Model{
 	Partition: func(all []porcupine.Operation) [][]porcupine.Operation {
 		var parts [][]porcupine.Operation

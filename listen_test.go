@@ -91,8 +91,8 @@ func TestAcceptWithABadConfiguration(t *testing.T) {
 	})
 }
 
-// TestMPA_64_ResponderThatCannotGoOnRejects, over each network: the initiator learns that, and does not take this side for one that
-// knows RFC 5044 alone, to which it would connect again without a negotiation.
+// TestMPA_64_ResponderThatCannotGoOnRejects: over each network, the initiator learns that, and does not take this side
+// for a peer that knows only RFC 5044, to which it would connect again without a negotiation.
 func TestMPA_64_ResponderThatCannotGoOnRejects(t *testing.T) {
 	errTest := errors.New("of the test")
 	for name, answer := range map[string]func(s *side, cr *iwarp.ConnRequest){
@@ -136,7 +136,7 @@ func TestMPA_64_ResponderThatCannotGoOnRejects(t *testing.T) {
 	}
 }
 
-// TestRNICCloseDropsWhatWaits: requests that were not answered.
+// TestRNICCloseDropsWhatWaits: Close drops unanswered requests.
 func TestRNICCloseDropsWhatWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)

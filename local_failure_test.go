@@ -17,7 +17,7 @@ import (
 
 const localCatastrophic = "41 47 00000000 00000002 00000001 00000000 20 05 00 00"
 
-// A hookedConn calls hook once, when so many octets of set-up have been read or written.
+// A hookedConn calls hook once, after so many octets of set-up have been read or written.
 type hookedConn struct {
 	net.Conn
 	atRead, atWritten int
@@ -52,8 +52,7 @@ func (c *hookedConn) passed(sum *int, n, at int) {
 	hook()
 }
 
-// failures are what can befall a side between the last octet of the negotiation and its
-// first message.
+// failures are failures of one side between the last octet of the negotiation and its first message.
 var failures = map[string]struct {
 	strikes func(r *iwarp.RNIC, cancel func())
 	is      error
@@ -67,8 +66,8 @@ var failures = map[string]struct {
 	}, iwarp.ErrRNICClosed},
 }
 
-// TestMPA2_31_37_InitiatorThatCannotGoOn: the negotiation has succeeded. The responder
-// learns why there is no RTR, and then comes the end.
+// TestMPA2_31_37_InitiatorThatCannotGoOn: the negotiation has succeeded. The responder first learns why there is no RTR,
+// and then the connection ends.
 func TestMPA2_31_37_InitiatorThatCannotGoOn(t *testing.T) {
 	for name, f := range failures {
 		t.Run(name, func(t *testing.T) {
@@ -109,8 +108,8 @@ func TestMPA2_31_37_InitiatorThatCannotGoOn(t *testing.T) {
 	}
 }
 
-// TestMPA2_31_ResponderThatCannotGoOn: one that may send before it has received anything
-// says why; one that may not only ends the connection (RFC 5044 section 7.1.2 rule 4).
+// TestMPA2_31_ResponderThatCannotGoOn: a responder that may send before it has received anything reports why. A
+// responder that may not only ends the connection (RFC 5044 section 7.1.2 rule 4).
 func TestMPA2_31_ResponderThatCannotGoOn(t *testing.T) {
 	for name, f := range failures {
 		for _, early := range []bool{true, false} {

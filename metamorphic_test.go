@@ -8,9 +8,9 @@ import (
 	"github.com/goiwarp/iwarp/internal/recordpipe"
 )
 
-// TestVERBS_49_70_ARCH_28_ProgramsOverALayerThatReorders: random programs end over a layer that hands segments up in another order as
-// their model says, and as they do over the pipe. No network of RNIC.Dial reorders as much; over the others
-// internal/metamorphic runs them.
+// TestVERBS_49_70_ARCH_28_ProgramsOverALayerThatReorders: over a layer that hands segments up in another order, random
+// programs end as their model says and as over the pipe. No network of RNIC.Dial reorders as much. internal/metamorphic
+// runs them over those networks.
 func TestVERBS_49_70_ARCH_28_ProgramsOverALayerThatReorders(t *testing.T) {
 	r := program.Runner{Records: func(cfg program.Config, _ int, rnics [2]*iwarp.RNIC, qcs [2]*iwarp.QPConfig) (qps [2]*iwarp.QP, err error) {
 		a, b := recordpipe.New(recordpipe.Options{Seed: cfg.Shuffle, Window: 16, MaxULPDU: cfg.ULPDU})

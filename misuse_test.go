@@ -35,7 +35,7 @@ func (slicedAuth) Respond(context.Context, *iwarp.AuthInfo) (iwarp.AuthSession, 
 	return nil, nil
 }
 
-// slicedConn is a net.Conn whose values cannot be compared, and which knows no address.
+// slicedConn is a net.Conn whose values cannot be compared, and which has no addresses.
 type slicedConn struct {
 	net.Conn
 	_ []int
@@ -44,7 +44,7 @@ type slicedConn struct {
 func (slicedConn) LocalAddr() net.Addr  { return nil }
 func (slicedConn) RemoteAddr() net.Addr { return nil }
 
-// TestMisuseIsRefused: what a program passes that cannot be is an error that names it.
+// TestMisuseIsRefused: an invalid argument is refused with an error that names it.
 func TestMisuseIsRefused(t *testing.T) {
 	s := newSide(t, nil)
 	ctx := testContext(t)
@@ -113,7 +113,7 @@ func TestValuesThatCannotBeCompared(t *testing.T) {
 	require.Empty(t, setup.NetworkOf(nil))
 }
 
-// TestExportOfTooMuch: package tls panics where it cannot export so much.
+// TestExportOfTooMuch: package tls panics if it cannot export that much.
 func TestExportOfTooMuch(t *testing.T) {
 	certificate, _ := selfSigned("localhost")
 	client, _ := connect(t, pairConfig{

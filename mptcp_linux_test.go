@@ -9,8 +9,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestConnectionOfMultipathTCP: package net listens so by default, and the peer that dials it decides whether it is used. Its socket
-// has no TCP_USER_TIMEOUT.
+// TestConnectionOfMultipathTCP: package net listens with Multipath TCP by default, and the dialling peer decides whether
+// it is used. Its socket has no TCP_USER_TIMEOUT.
 func TestConnectionOfMultipathTCP(t *testing.T) {
 	ctx := testContext(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -84,8 +84,7 @@ func TestVERBS_15_30_WindowIsLentAndGivenBack(t *testing.T) {
 	}
 }
 
-// TestVERBS_27_30_WindowMovesToAnotherQP: once invalidated it is the PD's, and another QP
-// may have it.
+// TestVERBS_27_30_WindowMovesToAnotherQP: an invalidated window belongs to its PD again, and can be bound to another QP.
 func TestVERBS_27_30_WindowMovesToAnotherQP(t *testing.T) {
 	owner, user := connect(t, pairConfig{network: "pipe"})
 	first, firstPeer := owner.qp, user.qp
@@ -111,7 +110,7 @@ func TestVERBS_27_30_WindowMovesToAnotherQP(t *testing.T) {
 	require.NoError(t, mw.Close())
 }
 
-// TestVERBS_26_BindThatIsRefused: the completion tells, and the QP ends.
+// TestVERBS_26_BindThatIsRefused: the completion reports it, and the QP ends.
 func TestVERBS_26_BindThatIsRefused(t *testing.T) {
 	const n = 8
 	for expectation, bad := range map[string]func(k *talk, wr *iwarp.SendWR){
@@ -203,8 +202,7 @@ func TestVERBS_26_90_InvalidBind(t *testing.T) {
 	require.NoError(t, k.qp.Abort())
 }
 
-// TestVERBS_56_90_FullQueueChangesNoName: a Bind or Register for which there is no room
-// leaves the names as they were.
+// TestVERBS_56_90_FullQueueChangesNoName: a Bind or Register without room in the queue leaves the STags as they were.
 func TestVERBS_56_90_FullQueueChangesNoName(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{SendDepth: 3}, nil)
@@ -267,7 +265,7 @@ func TestVERBS_32_QPWithWindowsIsNotClosed(t *testing.T) {
 	})
 }
 
-// TestWindowsEndWithTheirQP: however it ends. Then the window is its PD's again.
+// TestWindowsEndWithTheirQP: however the QP ends. Then the window belongs to its PD again.
 func TestWindowsEndWithTheirQP(t *testing.T) {
 	for how, end := range map[string]func(owner, user *side) error{
 		"Abort":               func(owner, _ *side) error { return owner.qp.Abort() },
@@ -292,7 +290,7 @@ func TestWindowsEndWithTheirQP(t *testing.T) {
 	}
 }
 
-// TestVERBS_10_AccessOfNoLengthIsNotChecked: it is not checked, whatever it names.
+// TestVERBS_10_AccessOfNoLengthIsNotChecked: whatever it names.
 func TestVERBS_10_AccessOfNoLengthIsNotChecked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -326,8 +324,8 @@ func TestWindowsAreCounted(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestVERBS_33_SinkOfAReadIsNotThePeersToWrite: LocalWrite is enough for it, and RDMA
-// Writes to the STag that the Read Request shows are refused.
+// TestVERBS_33_SinkOfAReadIsNotThePeersToWrite: the sink needs only LocalWrite, and RDMA Writes to the STag in the Read
+// Request are refused.
 func TestVERBS_33_SinkOfAReadIsNotThePeersToWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)

@@ -51,7 +51,7 @@ func readFrame(p *wiretest.Peer, key string) string {
 	return s
 }
 
-// depths writes IRD and ORD.
+// depths formats IRD and ORD.
 func depths(ird, ord int) string {
 	told := func(n int) string {
 		if n < 0 {
@@ -62,10 +62,9 @@ func depths(ird, ord int) string {
 	return "IRD " + told(ird) + ", ORD " + told(ord)
 }
 
-// dialScript is the command dial: the QP of this configuration is the initiator, and the peer
-// answers with the Reply that is the input. What comes is the Request, all that the peer gets
-// after its Reply when the application has sent a message, and the depths that the application
-// is told.
+// dialScript is the command dial. The QP of this configuration is the initiator, and the peer answers with the Reply of
+// the input. The output is the Request, everything that the peer gets after its Reply when the application has sent a
+// message, and the depths that the application is told.
 func dialScript(t *testing.T, d *datadriven.TestData) string {
 	var out strings.Builder
 	synctest.Test(t, func(t *testing.T) {
@@ -102,11 +101,10 @@ func dialScript(t *testing.T, d *datadriven.TestData) string {
 	return out.String()
 }
 
-// acceptScript is the command accept: the QP of this configuration is the responder. The first
-// line of the input is the peer's Request, the second one the segment that it sends after the
-// Reply. The application has posted a receive, and a message. What comes is what the application
-// is told, the Reply, what the peer gets before and after its segment, and whether that took the
-// receive.
+// acceptScript is the command accept. The QP of this configuration is the responder. The first line of the input is the
+// peer's Request, the second one the segment that it sends after the Reply. The application has posted a receive and a
+// message. The output is what the application is told, the Reply, what the peer gets before and after its segment, and
+// whether that segment took the receive.
 func acceptScript(t *testing.T, d *datadriven.TestData) string {
 	var out strings.Builder
 	synctest.Test(t, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestEXT_22_61_ResponseFollowsCompletions: when the peer has the response to a Read or to an atomic operation, the
-// messages that it sent before are complete at this side (RFC 5040 appendix B, RFC 7306 section 7), also while what came
-// with them is still being placed.
+// TestEXT_22_61_ResponseFollowsCompletions: when the peer has the response to a Read or to an atomic operation, its
+// earlier messages are complete at this side (RFC 5040 appendix B, RFC 7306 section 7), even while what came with them
+// is still being placed.
 func TestEXT_22_61_ResponseFollowsCompletions(t *testing.T) {
 	const atomics = stag.LocalWrite | stag.RemoteWrite | stag.RemoteAtomic
 	messages := map[string]func(k *talk) [][]byte{

@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestRDMAP_105_106_110_VERBS_63_CompletionsAreInPostOrder: across kinds. A Send after a Read is out
-// at once, and completes after it.
+// TestRDMAP_105_106_110_VERBS_63_CompletionsAreInPostOrder: across kinds. A Send after a Read is sent at once, and
+// completes after it.
 func TestRDMAP_105_106_110_VERBS_63_CompletionsAreInPostOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -89,7 +89,7 @@ func TestVERBS_65_LocalFence(t *testing.T) {
 	})
 }
 
-// TestRDMAP_114_130_SEC_27_OutstandingReadsAreBounded: the peer counts.
+// TestRDMAP_114_130_SEC_27_OutstandingReadsAreBounded: the peer counts them.
 func TestRDMAP_114_130_SEC_27_OutstandingReadsAreBounded(t *testing.T) {
 	for _, ord := range []int{1, 3} {
 		bubble(t, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestRDMAP_57_CompletionOfAReceive(t *testing.T) {
 	})
 }
 
-// TestRDMAP_51_57_VERBS_77_SolicitedSendsOfOneRead: each of the messages that come together has its event.
+// TestRDMAP_51_57_VERBS_77_SolicitedSendsOfOneRead: each message of one read has its own event.
 func TestRDMAP_51_57_VERBS_77_SolicitedSendsOfOneRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -191,8 +191,8 @@ func TestRDMAP_51_57_VERBS_77_SolicitedSendsOfOneRead(t *testing.T) {
 	})
 }
 
-// TestVERBS_41_74_75_AttributionOfATerminate: the peer's Terminate names the request that it is
-// about, by its MSN; that one gets the reason, all others are flushed.
+// TestVERBS_41_74_75_AttributionOfATerminate: the peer's Terminate names by its MSN the request that it concerns. That
+// request gets the reason, all others are flushed.
 func TestVERBS_41_74_75_AttributionOfATerminate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -228,7 +228,7 @@ func TestVERBS_41_74_75_AttributionOfATerminate(t *testing.T) {
 	})
 }
 
-// A gateBuffer lets its writers in when it is open.
+// A gateBuffer blocks its writers until it is open.
 type gateBuffer struct{ open chan struct{} }
 
 func (gateBuffer) Size() int64                       { return 8 }
@@ -239,8 +239,8 @@ func (b gateBuffer) WriteAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// TestVERBS_63_HelperDoesNotOvertake: when the receive of a helper is complete, so are those that were posted
-// before it, although the same read has brought more, which is not placed yet.
+// TestVERBS_63_HelperDoesNotOvertake: when a helper's receive is complete, so are those posted before it, although the
+// same read has brought more, which is not placed yet.
 func TestVERBS_63_HelperDoesNotOvertake(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client, server := connect(t, pairConfig{network: "pipe"})

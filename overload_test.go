@@ -18,8 +18,9 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestOverloadOfPostedWork: ten times as much is posted as the queue holds, while the peer takes nothing. What is too
-// much is refused at once and takes no memory; when the peer takes messages again all complete, in order.
+// TestOverloadOfPostedWork: ten times as much work is posted as the queue holds, while the peer takes nothing. The
+// excess is refused at once and takes no memory. When the peer takes messages again, all accepted work completes, in
+// order.
 func TestOverloadOfPostedWork(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const depth, size, times = 64, 16 << 10, 10
@@ -77,7 +78,7 @@ func TestOverloadOfPostedWork(t *testing.T) {
 // aliveHeap returns the size of the live heap.
 func aliveHeap() uint64 {
 	runtime.GC()
-	runtime.GC() // what pools hold goes by the second one
+	runtime.GC() // the second collection frees what pools hold
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc

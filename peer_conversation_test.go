@@ -11,8 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestRDMAP_49_50_EmptySendTakesOneReceive shows how conversations are held: in
-// virtual time, over the in-memory pipe.
+// TestRDMAP_49_50_EmptySendTakesOneReceive is an example of a conversation: in virtual time, over the in-memory pipe.
 func TestRDMAP_49_50_EmptySendTakesOneReceive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSide(t, nil)

@@ -28,8 +28,7 @@ func initiator(t testing.TB, r *iwarp.RNIC, network string, qc *iwarp.QPConfig) 
 	return p, qp
 }
 
-// requester connects to a listener of r, sends a Request that ends with rest, and
-// returns what the listener makes of it.
+// requester connects to a listener of r, sends a Request that ends with rest, and returns the resulting ConnRequest.
 func requester(t testing.TB, r *iwarp.RNIC, network string, rest []byte) (*wiretest.Peer, *iwarp.ConnRequest) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), wiretest.Patience)

@@ -17,7 +17,7 @@ import (
 // plainIO reports whether all connections of the tests use package net.
 var plainIO = os.Getenv("IWARP_PLAIN_IO") == "1" || !transport.HasRawTCP
 
-// netConn is the path of a TCP connection that goes by package net.
+// netConn is the path of a TCP connection that uses package net.
 const netConn = "net.Conn (*net.TCPConn)"
 
 func TestStatsNameThePath(t *testing.T) {
@@ -51,10 +51,10 @@ func TestEnvironmentChoosesPlainIO(t *testing.T) {
 	require.Equal(t, netConn, server.qp.Stats().Path)
 }
 
-// wrappedConn is a user's own.
+// wrappedConn is a user's own type.
 type wrappedConn struct{ net.Conn }
 
-// TestWrappedConnectionIsLogged, once for all connections of the type.
+// TestWrappedConnectionIsLogged: once for all connections of the type.
 func TestWrappedConnectionIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	var mu sync.Mutex
@@ -82,7 +82,7 @@ func TestWrappedConnectionIsLogged(t *testing.T) {
 	}
 	lines := 1
 	if plainIO {
-		lines = 0 // there is no faster one
+		lines = 0 // there is no faster path
 	}
 	mu.Lock()
 	defer mu.Unlock()

@@ -49,8 +49,7 @@ func serves(t *testing.T, f func(c net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// TestErrorsOfSetUpAreInPlainWords: each says once what has failed, and what the reader can
-// do.
+// TestErrorsOfSetUpAreInPlainWords: each error says once what has failed, and what the reader can do.
 func TestErrorsOfSetUpAreInPlainWords(t *testing.T) {
 	cert, roots := selfsigned.New("iwarp.test")
 	secure := &tls.Config{Certificates: []tls.Certificate{cert}}
@@ -110,7 +109,7 @@ func TestErrorsOfSetUpAreInPlainWords(t *testing.T) {
 	}
 }
 
-// TestErrorOfAContextSaysWhatWasGoingOn: and nothing of a connection that was closed.
+// TestErrorOfAContextSaysWhatWasGoingOn: and does not mention a closed connection.
 func TestErrorOfAContextSaysWhatWasGoingOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -128,7 +127,7 @@ func TestErrorOfAContextSaysWhatWasGoingOn(t *testing.T) {
 	})
 }
 
-// TestErrorsOfClientTellWhichSideHungUp: the hint at an old peer is for a peer that hung up.
+// TestErrorsOfClientTellWhichSideHungUp: only if the peer hung up does the error suggest an old peer.
 func TestErrorsOfClientTellWhichSideHungUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -164,7 +163,7 @@ func TestErrorsOfClientTellWhichSideHungUp(t *testing.T) {
 	})
 }
 
-// TestErrorOfClientOverTLSOfTheProgram: the library knows nothing of that TLS, and still says what the peer may be.
+// TestErrorOfClientOverTLSOfTheProgram: the library does not know of that TLS, and still says what the peer may be.
 func TestErrorOfClientOverTLSOfTheProgram(t *testing.T) {
 	s := newSide(t, nil)
 	cert, roots := selfsigned.New("iwarp.test")

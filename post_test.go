@@ -322,8 +322,8 @@ func TestPostErrorsAreErrors(t *testing.T) {
 func TestLocalInvalidateTakesAwayTheAccess(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{ORD: 4}, nil)
-		// Posted together: the Send after the invalidate still names the region, for it
-		// was checked when it was posted, but fails in its turn.
+		// Posted together: the Send after the invalidate still names the region, because it was checked when it was
+		// posted, but it fails in its turn.
 		k.posts(
 			iwarp.SendWR{ID: 1, Op: iwarp.OpSend, Local: k.at(0, 2)},
 			iwarp.SendWR{ID: 2, Op: iwarp.OpLocalInvalidate, Invalidate: k.mr.STag()},

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestReadWithoutProgress is told of, once each time; a Read whose octets come now and then is not.
+// TestReadWithoutProgress: it is reported once each time. A Read whose octets come now and then is not reported.
 func TestReadWithoutProgress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const limit = 30 * time.Second

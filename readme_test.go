@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadmeShowsTheExample: README.md has the file example_test.go as a program.
+// TestReadmeShowsTheExample: README.md contains the file example_test.go as a program.
 func TestReadmeShowsTheExample(t *testing.T) {
 	source, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)

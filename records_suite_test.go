@@ -196,8 +196,8 @@ var operations = []func(*testing.T){
 	TestARCH_22_ManyGoroutinesOnOneQP,
 }
 
-// TestARCH_5_28_OperationsOverALayerThatReorders: RFC 5040 and RFC 5041 do not ask that
-// segments come in order. They come in another one for each seed.
+// TestARCH_5_28_OperationsOverALayerThatReorders: RFC 5040 and RFC 5041 do not require that segments come in order. Each
+// seed gives another order.
 func TestARCH_5_28_OperationsOverALayerThatReorders(t *testing.T) {
 	t.Cleanup(func() { wiretest.LLP = nil })
 	for seed := range uint64(2) {

@@ -37,7 +37,7 @@ func TestSliceOfARemoteBuffer(t *testing.T) {
 	require.Zero(t, rb.Slice(10, 20).Slice(5, 16), "which is no way to more")
 }
 
-// TestSliceOutOfRangeMovesNothing: the zero RemoteBuffer is refused where octets are moved.
+// TestSliceOutOfRangeMovesNothing: an operation that moves octets refuses the zero RemoteBuffer.
 func TestSliceOutOfRangeMovesNothing(t *testing.T) {
 	client, server := connect(t, pairConfig{network: "pipe"})
 	_, cm := client.register(8, stag.LocalWrite, nil)
@@ -49,7 +49,7 @@ func TestSliceOutOfRangeMovesNothing(t *testing.T) {
 	require.Equal(t, iwarp.StateRTS, client.qp.State())
 }
 
-// A vastBuffer has so many octets, none of them in memory, and notes where it is written.
+// A vastBuffer has any number of octets, none of them in memory, and records where it is written.
 type vastBuffer struct {
 	size int64
 
@@ -68,8 +68,7 @@ func (b *vastBuffer) WriteAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// TestAdvertiseRangeLosesNoLength: a region of 64 GiB and a little, all of which the peer
-// reaches.
+// TestAdvertiseRangeLosesNoLength: the region is a little larger than 64 GiB, and the peer reaches all of it.
 func TestAdvertiseRangeLosesNoLength(t *testing.T) {
 	if strconv.IntSize < 64 {
 		t.Skip("an int is too small for such a length")

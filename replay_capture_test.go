@@ -19,7 +19,7 @@ type half struct {
 	messages []message
 }
 
-// A message is one that was captured whole.
+// A message is a completely captured message.
 type message struct {
 	op   byte
 	stag stag.STag // of a tagged message, and of a Read Request: the sink
@@ -55,8 +55,7 @@ func captured(t testing.TB, name string) (client, server []half) {
 	return client, server
 }
 
-// newHalf takes the octets of one direction apart, without the library's help. What
-// is not whole at their end is left out.
+// newHalf takes the octets of one direction apart, without the library's help. It leaves out an incomplete end.
 func newHalf(t testing.TB, b []byte) half {
 	t.Helper()
 	require.GreaterOrEqual(t, len(b), 20, "there is a frame")
@@ -126,8 +125,7 @@ func (h *half) of(op byte) (list []message) {
 	return list
 }
 
-// keep drops the messages with this opcode from the n-th on, and all that was sent
-// after the first of them.
+// keep drops the messages with this opcode from the n-th on, and everything sent after the first dropped message.
 func (h *half) keep(op byte, n int) {
 	for i, m := range h.messages {
 		if m.op != op {
@@ -159,8 +157,7 @@ func match(a, b *half) {
 	}
 }
 
-// whole drops the segments after the last whole message, and messages whose segments
-// were dropped.
+// whole drops the segments after the last complete message, and messages whose segments were dropped.
 func (h *half) whole() {
 	end := 0
 	for i, m := range h.messages {
@@ -173,7 +170,7 @@ func (h *half) whole() {
 	h.ulpdus = h.ulpdus[:end]
 }
 
-// largest is the longest ULPDU that the end sent.
+// largest returns the length of the longest ULPDU that the end sent.
 func (h *half) largest() (n int) {
 	for _, u := range h.ulpdus {
 		n = max(n, len(u))

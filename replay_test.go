@@ -20,10 +20,9 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestSiwIsAnswered replays one half of each capture of Linux siw against a QP that
-// does the work of the other end. Everything must be taken, every octet must end up
-// where it did then, and what the QP sends must be what siw sent, but for the STags
-// that are ours.
+// TestSiwIsAnswered replays one half of each capture of Linux siw against a QP that does the work of the other end.
+// Everything must be accepted, every octet must end up where it did then, and the QP must send what siw sent, except for
+// our STags.
 func TestSiwIsAnswered(t *testing.T) {
 	for _, name := range []string{
 		"rping", "rping_64k", "ib_write_bw", "ib_read_bw", "ib_send_bw", "knob_default", "knob_crc",
@@ -43,8 +42,7 @@ func TestSiwIsAnswered(t *testing.T) {
 	}
 }
 
-// A replay is one connection: siw's octets are sent to us, ours are what the other end
-// sent then.
+// A replay is one connection: siw's octets are sent to us. ours is what the other end sent then.
 type replay struct {
 	*side
 	siw, ours *half
@@ -57,7 +55,7 @@ type replay struct {
 	err  error
 }
 
-// A span is a region that siw reaches, and what it should hold.
+// A span is a region that siw reaches, with its expected contents.
 type span struct {
 	lo, hi    uint64 // TOs
 	mem, want []byte
@@ -87,7 +85,7 @@ func newReplay(t *testing.T, siw, ours *half) *replay {
 	return r
 }
 
-// covers notes that siw reaches n octets at to.
+// covers records that siw reaches n octets at to.
 func (r *replay) covers(st stag.STag, to uint64, n int) {
 	if n == 0 {
 		return
@@ -102,7 +100,7 @@ func (r *replay) covers(st stag.STag, to uint64, n int) {
 
 func (s *span) at(b []byte, to uint64, n int) []byte { return b[to-s.lo:][:n] }
 
-// config makes the QP send the same frame as the other end did then.
+// config makes the QP send the frame that the other end sent then.
 func (r *replay) config() *iwarp.QPConfig {
 	f := r.ours.frame
 	qc := &iwarp.QPConfig{PD: r.pd, SendDepth: 4096, RecvDepth: 4096}
@@ -152,7 +150,7 @@ func (r *replay) asInitiator() {
 	r.run()
 }
 
-// withoutReserved clears the bits of the flags that siw uses for itself.
+// withoutReserved clears the reserved flags, which siw uses for itself.
 func withoutReserved(frame []byte) []byte {
 	frame = bytes.Clone(frame)
 	frame[16] &= 0xf0
@@ -180,8 +178,7 @@ func (r *replay) run() {
 	r.compare()
 }
 
-// postReceives posts a receive for every Send of siw; the returned function checks
-// what came.
+// postReceives posts a receive for every Send of siw. The returned function checks the received messages.
 func (r *replay) postReceives() (check func()) {
 	sends := r.siw.of(opSend)
 	bufs := make([][]byte, len(sends))
@@ -202,7 +199,7 @@ func (r *replay) postReceives() (check func()) {
 	}
 }
 
-// post posts what the other end did, in its order. Its answers make themselves.
+// post posts the work of the other end, in its order. The QP makes the answers itself.
 func (r *replay) post() {
 	for i, m := range r.ours.messages {
 		wr := iwarp.SendWR{ID: uint64(i), Flags: iwarp.Unsignaled}
@@ -228,8 +225,8 @@ func (r *replay) post() {
 	}
 }
 
-// play sends siw's segments: a Read Response when it was asked for, and everything
-// after a Read Request when that was answered.
+// play sends siw's segments: a Read Response when it was requested, and everything after a Read Request when that was
+// answered.
 func (r *replay) play() {
 	answers := r.ours.of(opResponse)
 	var asked, answered int
@@ -260,11 +257,11 @@ func (r *replay) play() {
 	}
 }
 
-// prepare puts in place what siw is about to read, and names our STag.
+// prepare stores the data that siw is about to read, and replaces the STag by ours.
 func (r *replay) prepare(u, data []byte) {
 	s := r.mrs[stagAt(u, 34)]
 	if s == nil {
-		return // of no octets
+		return // no octets are read
 	}
 	to := binary.BigEndian.Uint64(u[38:])
 	copy(s.at(s.mem, to, len(data)), data)
@@ -307,7 +304,7 @@ func (r *replay) await(done func() bool, expectation string) {
 	}
 }
 
-// listen takes our FPDUs apart.
+// listen parses our FPDUs.
 func (r *replay) listen() {
 	for {
 		head := make([]byte, 2)
@@ -330,8 +327,7 @@ func (r *replay) listen() {
 	}
 }
 
-// compare holds what we sent against what the other end sent then. Answers and
-// requests may alternate in another way.
+// compare compares what we sent with what the other end sent then. Answers and requests may alternate in another order.
 func (r *replay) compare() {
 	for _, answers := range []bool{false, true} {
 		var want, got [][]byte
@@ -349,8 +345,8 @@ func (r *replay) compare() {
 	}
 }
 
-// renamed puts our STags where the other end had its own: into Read Requests, and into
-// empty Writes, where they mean nothing.
+// renamed restores the other end's STags in place of ours: in Read Requests, and in empty Writes, where they have no
+// meaning.
 func (r *replay) renamed(u []byte) []byte {
 	at, st := 0, stag.STag(0)
 	switch op := u[1] & 0xf; {

@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestMessagesBeforeAResetAreDelivered, also those that wait for a receive, and though this side has work that fails.
+// TestMessagesBeforeAResetAreDelivered: also messages that wait for a receive, and although work of this side fails.
 func TestMessagesBeforeAResetAreDelivered(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		for _, early := range []int{20, 5} {
@@ -35,7 +35,7 @@ func TestMessagesBeforeAResetAreDelivered(t *testing.T) {
 				}
 				require.NoError(t, p.Conn.(*net.TCPConn).SetLinger(0))
 				p.Close()
-				_ = qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}) // it is refused if the reset has been seen
+				_ = qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}) // the QP refuses it if the reset has been seen
 				got := s.completes(cq, early)
 				post(20 - early)
 				got = append(got, s.completes(cq, 20-early)...)

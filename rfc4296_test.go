@@ -28,7 +28,7 @@ type fileBuffer struct {
 
 func (f fileBuffer) Size() int64 { return f.size }
 
-// patternAt is what the octet at off is in all buffers of these tests.
+// patternAt returns the octet at off in all buffers of these tests.
 func patternAt(off int64) byte { return byte(off>>8) ^ byte(off*7) }
 
 func pattern(off int64, n int) []byte {
@@ -39,7 +39,7 @@ func pattern(off int64, n int) []byte {
 	return b
 }
 
-// A generator has no octets: it makes them when they are read, and refuses others.
+// A generator stores no octets: it makes them when they are read, and refuses writes of others.
 type generator struct{ size int64 }
 
 func (g generator) Size() int64 { return g.size }
@@ -66,7 +66,7 @@ func (s sink) ReadAt([]byte, int64) (int, error) {
 	return 0, errors.ErrUnsupported
 }
 
-// A mutexed is memory that is used under a mutex, and by Acquire alone.
+// A mutexed is memory that is used under a mutex, and only through Acquire.
 type mutexed struct {
 	testing.TB
 	mu  sync.Mutex
@@ -158,8 +158,8 @@ func TestARCH_3_BufferThatCannotBeReadTakesWrites(t *testing.T) {
 	})
 }
 
-// TestARCH_38_STagMeansTheSameByEveryAddress: it belongs to the RNIC and its PD, and not
-// to the address that a peer has connected to.
+// TestARCH_38_STagMeansTheSameByEveryAddress: an STag belongs to the RNIC and its PD, and not to the address that a peer
+// has connected to.
 func TestARCH_38_STagMeansTheSameByEveryAddress(t *testing.T) {
 	server := newSide(t, nil)
 	mem, mr := server.register(16, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)

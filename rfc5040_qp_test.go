@@ -39,8 +39,8 @@ func TestRDMAP_38_75_81_ARCH_36_ErrorsReachTheApplication(t *testing.T) {
 	})
 }
 
-// TestRDMAP_99_OverlappingTargets: two Writes to the same octets leave what the later
-// one says, for this implementation places in order; RFC 5040 promises less.
+// TestRDMAP_99_OverlappingTargets: after two Writes to the same octets, the later one's data remain, since this
+// implementation places in order. RFC 5040 promises less.
 func TestRDMAP_99_OverlappingTargets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -54,7 +54,7 @@ func TestRDMAP_99_OverlappingTargets(t *testing.T) {
 	})
 }
 
-// TestRDMAP_113_IRDCanBeSet: and the peer that keeps to it is served.
+// TestRDMAP_113_IRDCanBeSet: a peer that keeps to it is served.
 func TestRDMAP_113_IRDCanBeSet(t *testing.T) {
 	for _, ird := range []int{1, 2, 5} {
 		bubble(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRDMAP_113_IRDCanBeSet(t *testing.T) {
 	}
 }
 
-// TestRDMAP_126_SEC_3_17_SharedRegionIsNotThePeersToInvalidate: a region of many streams stays.
+// TestRDMAP_126_SEC_3_17_SharedRegionIsNotThePeersToInvalidate: a region of many streams stays valid.
 func TestRDMAP_126_SEC_3_17_SharedRegionIsNotThePeersToInvalidate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -96,8 +96,7 @@ func TestRDMAP_126_SEC_3_17_SharedRegionIsNotThePeersToInvalidate(t *testing.T) 
 	})
 }
 
-// TestDDP_50_SourceCompletion: it means that the LLP took over, not that the peer has
-// it.
+// TestDDP_50_SourceCompletion: it means that the LLP has accepted the data, not that the peer has it.
 func TestDDP_50_SourceCompletion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -129,8 +128,8 @@ func TestDDP_53_62_63_76_TerminateGoesOutFirst(t *testing.T) {
 	})
 }
 
-// TestRDMAP_112_NothingButRDMAMessagesIsSent: from the Reply to the end of the connection
-// there is nothing on the wire but FPDUs with RDMA messages, whatever the application does.
+// TestRDMAP_112_NothingButRDMAMessagesIsSent: from the Reply to the end of the connection, only FPDUs with RDMA messages
+// are on the wire, whatever the application does.
 func TestRDMAP_112_NothingButRDMAMessagesIsSent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// RFC 5041 section 3 says what DDP needs from the layer below it. Here MPA over a
-// connection gives it, as seen by its user and by the peer.
+// RFC 5041 section 3 says what DDP needs from the layer below it. Here MPA over a connection provides it, as its user
+// and the peer observe.
 
 func TestDDP_3_61_WorkThatCouldNotBeTransferredIsReported(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -34,8 +34,8 @@ func TestDDP_3_61_WorkThatCouldNotBeTransferredIsReported(t *testing.T) {
 	})
 }
 
-// TestDDP_3_61_WorkThatTheConnectionHadNoRoomForIsReported: as far as a pipe has room; layers
-// that keep messages may still take some.
+// TestDDP_3_61_WorkThatTheConnectionHadNoRoomForIsReported: with the room of a pipe. Layers that keep messages may
+// accept some more.
 func TestDDP_3_61_WorkThatTheConnectionHadNoRoomForIsReported(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)

@@ -76,10 +76,9 @@ func (s *scriptedSession) says(ppid uint32, ssn uint16, msg []byte) {
 	s.in <- sessionMessage{ppid, append(binary.BigEndian.AppendUint16(nil, ssn), msg...)}
 }
 
-// TestDDP_56_DataAfterTheEndOfTheLowerLayer: the peer has ended its half of the session
-// gracefully, and sends all the same. The stream is torn down abortively, in whatever
-// order the two come, and data after the end are not delivered. TCP itself lets nothing
-// come after a FIN.
+// TestDDP_56_DataAfterTheEndOfTheLowerLayer: the peer has ended its half of the session gracefully, and sends all the
+// same. The stream is torn down abortively, in whatever order the two arrive, and data after the end is not delivered.
+// TCP itself delivers nothing after a FIN.
 func TestDDP_56_DataAfterTheEndOfTheLowerLayer(t *testing.T) {
 	first, end := wiretest.Send(1, 0, "first"), []byte{0, 4} // the Terminate message of RFC 5043
 	behind := wiretest.Send(2, 0, "behind the end")

@@ -12,22 +12,22 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// RFC 5042, where no test of a protocol shows it already.
+// RFC 5042, where no test of a protocol covers it already.
 
 func TestSEC_25_NoCQIsSharedUnlessTheApplicationSaysSo(t *testing.T) {
 	s := newSide(t, nil)
 	qc := &iwarp.QPConfig{PD: s.pd}
 	a, err := s.rnic.NewQP(qc)
 	require.NoError(t, err)
-	b, err := s.rnic.NewQP(qc) // of the same configuration, which names no CQ still
+	b, err := s.rnic.NewQP(qc) // of the same configuration, which still names no CQ
 	require.NoError(t, err)
 	require.NotSame(t, a.SendCQ(), b.SendCQ())
 	require.NotSame(t, a.RecvCQ(), b.RecvCQ())
 	require.Equal(t, &iwarp.QPConfig{PD: s.pd}, qc)
 }
 
-// TestSEC_23_CQOfTheSumOfItsQueuesDoesNotOverflow: whatever is posted, and however
-// late it is polled (section 6.4.3.2).
+// TestSEC_23_CQOfTheSumOfItsQueuesDoesNotOverflow: whatever is posted, and however late the CQ is polled (section
+// 6.4.3.2).
 func TestSEC_23_CQOfTheSumOfItsQueuesDoesNotOverflow(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const send, recv = 3, 2
@@ -51,8 +51,8 @@ func TestSEC_23_CQOfTheSumOfItsQueuesDoesNotOverflow(t *testing.T) {
 	})
 }
 
-// TestSEC_23_CQThatIsTooSmallIsRefused: when a QP is attached to it, and when it is made
-// smaller (section 6.4.3.2). Nothing is left of a QP that was refused.
+// TestSEC_23_CQThatIsTooSmallIsRefused: when a QP is attached to it, and when it is made smaller (section 6.4.3.2). A
+// refused QP leaves nothing behind.
 func TestSEC_23_CQThatIsTooSmallIsRefused(t *testing.T) {
 	const send, recv = 5, 3
 	s := newSide(t, nil)
@@ -124,8 +124,7 @@ func TestSEC_32_IdleStreamsCanBeFoundAndReaped(t *testing.T) {
 	})
 }
 
-// TestSEC_33_WaitsForAReceiveAreCounted: a peer that makes this side take its slow path
-// can be found out (section 6.4.4).
+// TestSEC_33_WaitsForAReceiveAreCounted: a peer that forces this side's slow path can be detected (section 6.4.4).
 func TestSEC_33_WaitsForAReceiveAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -143,9 +142,8 @@ func TestSEC_33_WaitsForAReceiveAreCounted(t *testing.T) {
 	})
 }
 
-// TestSEC_3_4_6_NeighboursAreKeptApart: no neighbour can use what was not declared to be
-// shared, whether each stream has its own PD or each STag is bound to one stream (section
-// 6.1.1).
+// TestSEC_3_4_6_NeighboursAreKeptApart: no neighbour can use what was not declared as shared, whether each stream has
+// its own PD or each STag is bound to one stream (section 6.1.1).
 func TestSEC_3_4_6_NeighboursAreKeptApart(t *testing.T) {
 	for name, bound := range map[string]bool{"by PDs": false, "by STags of one stream": true} {
 		t.Run(name, func(t *testing.T) {

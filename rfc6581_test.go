@@ -14,7 +14,7 @@ import (
 
 // The negotiation of RFC 6581 section 9, against scripted peers.
 
-// What comes first in Full Operation, as segments.
+// The first messages in Full Operation, as segments.
 const (
 	anEmptyWrite = "c1 40 00000000 0000000000000000"
 
@@ -30,8 +30,8 @@ func TestMPA2_10_11_16_17_21_22_23_25_29_32_33_RespondersTable(t *testing.T) {
 	wiretest.RunScript(t, "testdata/setup/responder.txt", map[string]wiretest.Command{"accept": acceptScript})
 }
 
-// TestMPA2_8_22_PeerToPeerLetsEitherSideBegin: with the two ends of this library, and
-// each kind of RTR. In the client-server model the responder waits.
+// TestMPA2_8_22_PeerToPeerLetsEitherSideBegin: with two ends of this library, and each kind of RTR. In the client-server
+// model the responder waits.
 func TestMPA2_8_22_PeerToPeerLetsEitherSideBegin(t *testing.T) {
 	for _, o := range []iwarp.MPAOptions{{}, {RTR: iwarp.RTRSend}, {RTR: iwarp.RTRWrite}, {RTR: iwarp.RTRRead}, {FixedDepths: true}, {ClientServer: true}} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestMPA2_12_15_RejectionMayNameTheDepthsThatAreNeeded(t *testing.T) {
 	})
 }
 
-// TestMPA2_37_CodesOfSetUpThatAreNot: siw means 0/2/06, an unexpected opcode, when it
-// says 2/0/06 without a header at any time but in place of an initiator's first message.
+// TestMPA2_37_CodesOfSetUpThatAreNot: siw means 0/2/06, an unexpected opcode, when it sends 2/0/06 without a header,
+// except instead of an initiator's first message.
 func TestMPA2_37_CodesOfSetUpThatAreNot(t *testing.T) {
 	const unexpectedOpcode = "41 47 00000000 00000002 00000001 00000000 02 06 00 00"
 	for why, c := range map[string]struct {

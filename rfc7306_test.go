@@ -22,10 +22,10 @@ import (
 
 // RFC 7306 as an application sees it.
 
-// word is the integer at off of memory.
+// word returns the integer at off of memory.
 func word(mem []byte, off int) *uint64 { return (*uint64)(unsafe.Pointer(&mem[off])) }
 
-// atomicRequest is an Atomic Request (RFC 7306 section 5.2.1).
+// atomicRequest returns an Atomic Request (RFC 7306 section 5.2.1).
 func atomicRequest(msn uint32, op byte, at stag.STag, to uint64, operands ...uint64) []byte {
 	b := wiretest.Untagged(0x41, 0x4a, 0, 1, msn, 0, "")
 	b = append(b, 0, 0, 0, op)
@@ -38,7 +38,7 @@ func atomicRequest(msn uint32, op byte, at stag.STag, to uint64, operands ...uin
 	return b
 }
 
-// atomicResponse is an Atomic Response (RFC 7306 section 5.2.2).
+// atomicResponse returns an Atomic Response (RFC 7306 section 5.2.2).
 func atomicResponse(msn, id uint32, old uint64) []byte {
 	b := wiretest.Untagged(0x41, 0x4b, 0, 3, msn, 0, "")
 	b = binary.BigEndian.AppendUint32(b, id)
@@ -234,7 +234,7 @@ func TestEXT_13_18_25_31_45_46_67_69_HostileExtensions(t *testing.T) {
 	attacks(t, list)
 }
 
-// TestEXT_16_EveryBitOfImmediateDataIsUnchanged: each alone, each missing, none and all.
+// TestEXT_16_EveryBitOfImmediateDataIsUnchanged: each bit alone, all but each bit, none and all.
 func TestEXT_16_EveryBitOfImmediateDataIsUnchanged(t *testing.T) {
 	client, server := connect(t, pairConfig{network: "pipe"})
 	ctx := testContext(t)
@@ -252,8 +252,8 @@ func TestEXT_16_EveryBitOfImmediateDataIsUnchanged(t *testing.T) {
 	}
 }
 
-// TestEXT_6_FlagsOfThePeerAreOffUntilKnown: the applications negotiate, and what they do not
-// say is known when the peer has used it or answered.
+// TestEXT_6_FlagsOfThePeerAreOffUntilKnown: the applications negotiate. What they do not negotiate is known when the
+// peer has used it or answered.
 func TestEXT_6_FlagsOfThePeerAreOffUntilKnown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client, server := newSide(t, nil), newSide(t, nil)
@@ -330,8 +330,8 @@ func TestEXT_6_FlagsOfThePeerAreOffUntilKnown(t *testing.T) {
 	})
 }
 
-// TestEXT_7_PeerThatDoesNotKnowAtomics: an application that wants to know says so in
-// the private data, or tries on a connection that it can lose.
+// TestEXT_7_PeerThatDoesNotKnowAtomics: an application that needs to know negotiates it in the private data, or tries on
+// a connection that it can lose.
 func TestEXT_7_PeerThatDoesNotKnowAtomics(t *testing.T) {
 	for what, answer := range map[string]func(asked []byte) []byte{
 		"it names the request": func(asked []byte) []byte { return wiretest.Terminate(0x0206, wiretest.DDPHeader, asked) },
@@ -361,7 +361,7 @@ func TestEXT_7_PeerThatDoesNotKnowAtomics(t *testing.T) {
 	}
 }
 
-// TestEXT_7_18_PeerThatDoesNotKnowImmediateData: it may have completed long ago.
+// TestEXT_7_18_PeerThatDoesNotKnowImmediateData: the message may have completed long before the error.
 func TestEXT_7_18_PeerThatDoesNotKnowImmediateData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -417,8 +417,8 @@ func TestEXT_20_ARCH_25_WriteIsThereWhenItsImmediateCompletes(t *testing.T) {
 	}
 }
 
-// TestEXT_48_49_CountersOfManyStreams: clients of one RNIC add to two counters, which
-// some of them know by another STag, and so does code of the server.
+// TestEXT_48_49_CountersOfManyStreams: clients of one RNIC add to two counters. Some of them, and code of the server,
+// use another STag for them.
 func TestEXT_48_49_CountersOfManyStreams(t *testing.T) {
 	const clients, each = 6, 300
 	client, server := newSide(t, nil), newSide(t, nil)
@@ -465,7 +465,7 @@ func TestEXT_48_49_CountersOfManyStreams(t *testing.T) {
 	require.Equal(t, make([]byte, 16), mem[16:])
 }
 
-// A memFile is a Buffer that leaves it to others to keep its users apart.
+// A memFile is a Buffer that does not keep its users apart.
 type memFile struct{ mem []byte }
 
 func (f *memFile) Size() int64 { return int64(len(f.mem)) }
@@ -473,8 +473,7 @@ func (f *memFile) Size() int64 { return int64(len(f.mem)) }
 func (f *memFile) ReadAt(p []byte, off int64) (int, error)  { return copy(p, f.mem[off:]), nil }
 func (f *memFile) WriteAt(p []byte, off int64) (int, error) { return copy(f.mem[off:], p), nil }
 
-// TestCompareSwapMakesALock: each of many clients acquires it, and never two
-// at a time.
+// TestCompareSwapMakesALock: each of many clients acquires the lock, and never two at a time.
 func TestCompareSwapMakesALock(t *testing.T) {
 	const clients, each = 4, 50
 	client, server := newSide(t, nil), newSide(t, nil)

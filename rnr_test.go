@@ -32,13 +32,13 @@ func TestMessageWaitsForAReceive(t *testing.T) {
 	})
 }
 
-// TestARCH_11_WaitThatEndsAsAReceiveIsPosted: the message takes the receive, be it in a run,
-// and the next one may wait as long as any.
+// TestARCH_11_WaitThatEndsAsAReceiveIsPosted: the message takes the receive, even in a run, and the next message may
+// wait as long as any.
 func TestARCH_11_WaitThatEndsAsAReceiveIsPosted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
 		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: k.at(0, 8)}))
-		k.qp.GiveUp() // which the end of the wait does
+		k.qp.GiveUp() // as the end of the wait does
 		k.p.Send(wiretest.Send(1, 0, "hi"))
 		k.wantCompletions("it takes the receive", 1)
 		k.p.Send(wiretest.Send(2, 0, "hi"))
@@ -76,8 +76,7 @@ func TestARCH_11_MessageWaitsNoLongerThanRNRWait(t *testing.T) {
 	}
 }
 
-// TestARCH_11_EventOfAMessageThatWaits: one for each wait, after its first second, and only
-// where the wait is longer.
+// TestARCH_11_EventOfAMessageThatWaits: one for each wait, after its first second, and only if the wait is longer.
 func TestARCH_11_EventOfAMessageThatWaits(t *testing.T) {
 	for name, c := range map[string]struct{ wait, stall time.Duration }{
 		"default":                     {0, 29 * time.Second},
@@ -128,7 +127,7 @@ func TestHandlerThatStallsOnce(t *testing.T) {
 	})
 }
 
-// TestPeerHasNoReceive: what the sender makes of it.
+// TestPeerHasNoReceive: how the sender sees it.
 func TestPeerHasNoReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -144,7 +143,7 @@ func TestPeerHasNoReceive(t *testing.T) {
 	})
 }
 
-// TestWaitForAReceiveHoldsThePeerBack: over real sockets, too, nothing is read.
+// TestWaitForAReceiveHoldsThePeerBack: over real sockets, too, this side stops reading.
 func TestWaitForAReceiveHoldsThePeerBack(t *testing.T) {
 	for _, network := range []string{"tcp", "pipe"} {
 		t.Run(network, func(t *testing.T) {
@@ -203,7 +202,7 @@ func TestReceiveWhoseRegionIsGone(t *testing.T) {
 	})
 }
 
-// TestARCH_11_ReadInFrontOfAMessageThatWaits is answered, although both have come together.
+// TestARCH_11_ReadInFrontOfAMessageThatWaits: the Read is answered, although both have come together.
 func TestARCH_11_ReadInFrontOfAMessageThatWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client, server := connect(t, pairConfig{network: "pipe", server: iwarp.QPConfig{RNRWait: iwarp.RNRWaitForever}})
@@ -219,8 +218,8 @@ func TestARCH_11_ReadInFrontOfAMessageThatWaits(t *testing.T) {
 	})
 }
 
-// TestFirstMessageThatWaitsLetsTheResponderSend: it has come (RFC 5044 section 7.1.2), and need not have found
-// its receive.
+// TestFirstMessageThatWaitsLetsTheResponderSend: the message has come (RFC 5044 section 7.1.2), even if it has not yet
+// found its receive.
 func TestFirstMessageThatWaitsLetsTheResponderSend(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client, server := connect(t, pairConfig{

@@ -38,8 +38,7 @@ func TestMPA2_7_26_RTRByWrite(t *testing.T) {
 	})
 }
 
-// TestMPA2_26_30_RTRByRead: it takes MSN 1 of QN 1, and one slot of the ORD until it
-// is answered.
+// TestMPA2_26_30_RTRByRead: the Read takes MSN 1 of QN 1, and one slot of the ORD until it is answered.
 func TestMPA2_26_30_RTRByRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -70,7 +69,7 @@ func TestMPA2_26_30_RTRByRead(t *testing.T) {
 	})
 }
 
-// TestMPA2_14_27_FailedNegotiation: the Terminate takes the place of the RTR.
+// TestMPA2_14_27_FailedNegotiation: a Terminate is sent instead of the RTR.
 func TestMPA2_14_27_FailedNegotiation(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply string
@@ -102,7 +101,7 @@ func TestMPA2_14_27_FailedNegotiation(t *testing.T) {
 	}
 }
 
-// TestMPA_70_VERBS_54_ResponderWaits: until the initiator's first FPDU has come.
+// TestMPA_70_VERBS_54_ResponderWaits: it waits until the initiator's first FPDU has come.
 func TestMPA_70_VERBS_54_ResponderWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -171,7 +170,7 @@ func TestFencedResponderCloses(t *testing.T) {
 	})
 }
 
-// TestResponderTakesTheRTR: of either kind, without a trace.
+// TestResponderTakesTheRTR: an RTR of either kind leaves no trace.
 func TestResponderTakesTheRTR(t *testing.T) {
 	for name, c := range map[string]struct{ request, reply, rtr, answer string }{
 		"Write":         {"50 02 0004 8010 c010", "50 02 0004 8010 8010", "c1 40 00000000 0000000000000000", ""},

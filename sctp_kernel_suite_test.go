@@ -6,8 +6,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// overTheKernel are operations whose tests wait for what happens. Others look at what has
-// happened when all stands still, which only virtual time can tell.
+// overTheKernel are operations whose tests wait for what happens. Other tests check the state when everything stands
+// still, which only virtual time can determine.
 var overTheKernel = []func(*testing.T){
 	writesReadsAndSends,
 	TestEveryOperation,

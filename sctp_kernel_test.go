@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
 )
 
-// TestKernelWithoutSCTP names what does without.
+// TestKernelWithoutSCTP: the error names a network that works without it.
 func TestKernelWithoutSCTP(t *testing.T) {
 	l, err := sctpkernel.Listen(t.Context(), sctpkernel.Config{}, "127.0.0.1:0", 1)
 	if err == nil {
@@ -28,8 +28,8 @@ func TestKernelWithoutSCTP(t *testing.T) {
 	require.ErrorContains(t, err, setup.SCTPUDP)
 }
 
-// TestSCTP_16_17_18_19_25_27_51_52_53_56_60_SessionsOfTheKernel: the tests of sessions
-// over sockets, over the kernel's sockets.
+// TestSCTP_16_17_18_19_25_27_51_52_53_56_60_SessionsOfTheKernel runs the tests of sessions over sockets over the
+// kernel's sockets.
 func TestSCTP_16_17_18_19_25_27_51_52_53_56_60_SessionsOfTheKernel(t *testing.T) {
 	wiretest.NeedsSCTP(t)
 	was := overSCTP

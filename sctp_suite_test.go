@@ -11,12 +11,12 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// notOfSessions are the tests of a reset: a session of several on one association ends in
-// one way only, with a Terminate message (RFC 5043 section 6).
+// notOfSessions are the tests of a reset: if several sessions share an association, a session ends only with a Terminate
+// message (RFC 5043 section 6).
 var notOfSessions = []string{"TestARCH_37_AbortFlushesInPostOrder", "TestDDP_60_61_ConnectionIsReset", "TestVERBS_42_AbortResets"}
 
-// overLosses are operations that wait for what they have sent to arrive. Others hold it
-// to have arrived at the same moment, which needs a network that loses nothing.
+// overLosses are operations that wait until what they sent has arrived. Other operations expect it to have arrived at
+// the same moment, which needs a network without losses.
 var overLosses = []func(*testing.T){
 	writesReadsAndSends,
 	TestEveryOperation,
@@ -40,14 +40,13 @@ var overLosses = []func(*testing.T){
 	TestPeerHasNoReceive,
 }
 
-// withRealClocks are those of them that know no other time. Where packets are lost they would
-// wait for retransmissions: there they have a time of their own.
+// withRealClocks are the operations of these that use real time. Where packets are lost they would wait for
+// retransmissions, so they run in their own virtual time there.
 var withRealClocks = []string{
 	"writesReadsAndSends", "TestEveryOperation", "TestEXT_20_ARCH_25_WriteIsThereWhenItsImmediateCompletes",
 }
 
-// TestSCTP_44_45_52_OperationsOverSCTP: over a network that loses, duplicates and reorders
-// 0, 1 and 5 % of the packets.
+// TestSCTP_44_45_52_OperationsOverSCTP: over a network that loses, duplicates and reorders 0, 1 and 5 % of the packets.
 func TestSCTP_44_45_52_OperationsOverSCTP(t *testing.T) {
 	t.Cleanup(func() { wiretest.LLP = nil })
 	for _, percent := range []int{0, 1, 5} {

@@ -55,7 +55,7 @@ func TestSCTP_52_TerminateOverSCTP(t *testing.T) {
 	}
 }
 
-// hostedSCTP is a server over SCTP that does with each request what do says.
+// hostedSCTP is a server over SCTP that calls do for each request.
 func hostedSCTP(t *testing.T, cfg *iwarp.Config, lc *iwarp.ListenConfig, do func(*side, *iwarp.ConnRequest)) (*side, string) {
 	var accepting sync.WaitGroup
 	t.Cleanup(accepting.Wait) // after the end of the RNIC, which ends the listener
@@ -89,7 +89,7 @@ func TestSCTP_25_56_RejectOverSCTP(t *testing.T) {
 	}
 }
 
-// TestSCTP_17_18_TooManyRequestsAreRefused: without the application, which answers none.
+// TestSCTP_17_18_TooManyRequestsAreRefused: without the application, which answers none of them.
 func TestSCTP_17_18_TooManyRequestsAreRefused(t *testing.T) {
 	server := newSide(t, nil)
 	l, err := server.rnic.Listen(t.Context(), overSCTP, "127.0.0.1:0", &iwarp.ListenConfig{MaxHalfOpen: 2})
@@ -103,7 +103,7 @@ func TestSCTP_17_18_TooManyRequestsAreRefused(t *testing.T) {
 			ends <- err
 		}()
 	}
-	for range 4 { // two are with the listener, and two at most wait behind them
+	for range 4 { // two are with the listener, and at most two wait behind them
 		require.ErrorIs(t, <-ends, sctp.ErrRefused)
 	}
 	cancel()
@@ -134,8 +134,7 @@ func TestUnsupportedOverSCTP(t *testing.T) {
 	require.ErrorAs(t, err, new(*net.AddrError))
 }
 
-// TestSCTP_19_51_53_ThousandQPsShareTenAssociations: all move data at once, and those that
-// end disturb none of the others.
+// TestSCTP_19_51_53_ThousandQPsShareTenAssociations: all move data at once, and QPs that end do not disturb the others.
 func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	const associations, size = 10, 20_000
 	each := 100

@@ -71,7 +71,7 @@ func TestPrivateDataGoesBothWays(t *testing.T) {
 	}
 }
 
-// meets connects s to server over the pipe; answer says how the request is accepted.
+// meets connects s to server over the pipe. answer returns the configuration with which the request is accepted.
 func (s *side) meets(server *side, qc iwarp.QPConfig, answer func(*iwarp.ConnRequest) iwarp.QPConfig) {
 	s.Helper()
 	ctx := testContext(s.T)
@@ -159,7 +159,7 @@ func TestMPA_64_68_RejectTellsTheReason(t *testing.T) {
 	}
 }
 
-// TestMPA_68_ClientKeepsARejectedConnection: it is the caller's (RFC 5044 section 7.1.2).
+// TestMPA_68_ClientKeepsARejectedConnection: the connection belongs to the caller (RFC 5044 section 7.1.2).
 func TestMPA_68_ClientKeepsARejectedConnection(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -245,8 +245,8 @@ func TestErrorOfSetupEndsTheSetUp(t *testing.T) {
 	})
 }
 
-// TestMPA_48_66_FirstMessageFindsItsReceive: what Setup has posted is in place before the peer
-// can send, on both sides.
+// TestMPA_48_66_FirstMessageFindsItsReceive: on both sides, the receives that Setup has posted are in place before the
+// peer can send.
 func TestMPA_48_66_FirstMessageFindsItsReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		setup := func(_ context.Context, qp *iwarp.QP) error {
@@ -350,8 +350,8 @@ func TestARCH_30_SEC_38_QPOverTLS(t *testing.T) {
 	})
 }
 
-// TestClientAndServerOverAnyConn: also one that hides that it is TCP, or that cannot
-// end one direction alone.
+// TestClientAndServerOverAnyConn: also over a connection that hides that it is TCP, or that cannot end one direction
+// alone.
 func TestClientAndServerOverAnyConn(t *testing.T) {
 	type hidden struct{ net.Conn }
 	tcp := func() (a, b net.Conn) {

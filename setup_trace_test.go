@@ -19,7 +19,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// traced returns a trace that notes what it is told, and in which the entry of a stage fails.
+// traced returns a trace that records its calls, and in which the entry of the stage refused fails.
 func traced(refused iwarp.SetupStage, why error) (*iwarp.SetupTrace, *[]string) {
 	told := new([]string)
 	return &iwarp.SetupTrace{
@@ -40,7 +40,7 @@ func traced(refused iwarp.SetupStage, why error) (*iwarp.SetupTrace, *[]string) 
 	}, told
 }
 
-// TestCM_45_StagesOfASetUpFollowOneAnother, over each network and with TLS.
+// TestCM_45_StagesOfASetUpFollowOneAnother: over each network and with TLS.
 func TestCM_45_StagesOfASetUpFollowOneAnother(t *testing.T) {
 	cert, roots := selfsigned.New("iwarp.test")
 	serverTLS := &tls.Config{Certificates: []tls.Certificate{cert}}
@@ -72,7 +72,7 @@ func TestCM_45_StagesOfASetUpFollowOneAnother(t *testing.T) {
 
 const noStage = ^iwarp.SetupStage(0)
 
-// TestCM_45_ErrorOfAStageEndsTheSetUp, and what there was of it is given back.
+// TestCM_45_ErrorOfAStageEndsTheSetUp: all its resources are given back.
 func TestCM_45_ErrorOfAStageEndsTheSetUp(t *testing.T) {
 	full := errors.New("the stage is full")
 	for s := iwarp.StageQP; s <= iwarp.StageReady; s++ {
@@ -94,7 +94,7 @@ func TestCM_45_ErrorOfAStageEndsTheSetUp(t *testing.T) {
 	}
 }
 
-// TestStageOfARejectionIsToldOfIt, by the error that Dial returns.
+// TestStageOfARejectionIsToldOfIt: it gets the error that Dial returns.
 func TestStageOfARejectionIsToldOfIt(t *testing.T) {
 	client, server := newSide(t, nil), newSide(t, nil)
 	l := server.listens(nil)
@@ -116,7 +116,7 @@ func TestStageOfARejectionIsToldOfIt(t *testing.T) {
 	client.waitsUntilIdle()
 }
 
-// TestCM_45_StageOfAnAttemptThatIsRepeated is left with the error of that attempt.
+// TestCM_45_StageOfAnAttemptThatIsRepeated: Leave gets the error of that attempt.
 func TestCM_45_StageOfAnAttemptThatIsRepeated(t *testing.T) {
 	client := newSide(t, nil)
 	hangsUp := func(p *wiretest.Peer) { p.Read(20); p.Close() }
@@ -133,7 +133,7 @@ func (s *side) waitsUntilIdle() {
 	require.Eventually(s, func() bool { return s.rnic.InUse().MaxQP == 0 }, 5*time.Second, time.Millisecond)
 }
 
-// TestClientKeepsARejectedConnectionAsTheRNICCloses: what the peer has answered decides whose the connection is.
+// TestClientKeepsARejectedConnectionAsTheRNICCloses: the peer's answer decides whether the caller keeps the connection.
 func TestClientKeepsARejectedConnectionAsTheRNICCloses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -170,7 +170,7 @@ func (c slowConn) Close() error {
 	return c.Conn.Close()
 }
 
-// TestClientThatIsNotReadyHasEnded when it returns, and so has its connection.
+// TestClientThatIsNotReadyHasEnded: when it returns, it has ended, and so has its connection.
 func TestClientThatIsNotReadyHasEnded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client, server := newSide(t, nil), newSide(t, nil)

@@ -39,7 +39,7 @@ func lastMessages(t *testing.T, pc pairConfig, end func(*iwarp.RNIC) error) (arr
 	}
 }
 
-// TestShutdownDeliversWhatWasSent: which Close does not.
+// TestShutdownDeliversWhatWasSent: unlike Close.
 func TestShutdownDeliversWhatWasSent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		arrived, err := lastMessages(t, pairConfig{network: "pipe"}, func(r *iwarp.RNIC) error { return r.Shutdown(testContext(t)) })
@@ -66,7 +66,7 @@ func TestShutdownDeliversWhatWasSent(t *testing.T) {
 	}
 }
 
-// TestShutdownEndsAllAtOnce: those whose peers end, and within ctx the others.
+// TestShutdownEndsAllAtOnce: QPs whose peers end, and the others within ctx.
 func TestShutdownEndsAllAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -114,7 +114,7 @@ func TestShutdownEndsAllAtOnce(t *testing.T) {
 	})
 }
 
-// TestShutdownAfterItsTime counts all QPs as aborted, also those that have no work left, so that our half could be ended.
+// TestShutdownAfterItsTime: all QPs count as aborted, even a QP without outstanding work, whose half could be ended.
 func TestShutdownAfterItsTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -127,7 +127,7 @@ func TestShutdownAfterItsTime(t *testing.T) {
 	})
 }
 
-// TestShutdownWaitsForWorkUnderWay: work of this side, and RDMA Reads of the peer.
+// TestShutdownWaitsForWorkUnderWay: it waits for work of this side, and for RDMA Reads of the peer.
 func TestShutdownWaitsForWorkUnderWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -166,7 +166,7 @@ func TestShutdownOfAPeerThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestShutdownWithWindows: unlike Close it goes on, and the windows end with their QP.
+// TestShutdownWithWindows: unlike Close, Shutdown does not refuse, and the windows end with their QP.
 func TestShutdownWithWindows(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		owner, user := connect(t, pairConfig{network: "pipe"})
@@ -180,7 +180,7 @@ func TestShutdownWithWindows(t *testing.T) {
 	})
 }
 
-// TestShutdownOfWhatIsInSetUp: it is ended at once, on whichever side.
+// TestShutdownOfWhatIsInSetUp: a set-up is ended at once, on either side.
 func TestShutdownOfWhatIsInSetUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, other := newSide(t, nil), newSide(t, nil)
@@ -235,7 +235,7 @@ func TestShutdownOfWhatIsInSetUp(t *testing.T) {
 	})
 }
 
-// TestNewConnectionsAreRefusedDuringShutdown: while an old one is still there.
+// TestNewConnectionsAreRefusedDuringShutdown: while an old connection still exists.
 func TestNewConnectionsAreRefusedDuringShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -253,7 +253,7 @@ func TestNewConnectionsAreRefusedDuringShutdown(t *testing.T) {
 	})
 }
 
-// TestShutdownTellsOfErrors: a QP that does not end gracefully is no success.
+// TestShutdownTellsOfErrors: a QP that does not end gracefully is an error.
 func TestShutdownTellsOfErrors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -295,8 +295,8 @@ func TestShutdownOfNothing(t *testing.T) {
 	require.ErrorIs(t, err, iwarp.ErrRNICClosed)
 }
 
-// TestVERBS_47_CloseAfterAMessageWithoutAReceive: no receive can be posted any more, so the end does not wait for
-// one. The peer learns that its message is lost, and with it the Write behind it.
+// TestVERBS_47_CloseAfterAMessageWithoutAReceive: no receive can be posted any more, so the end does not wait for one.
+// The peer learns that its message and the Write after it are lost.
 func TestVERBS_47_CloseAfterAMessageWithoutAReceive(t *testing.T) {
 	for name, ends := range map[string]func(k *talk) error{
 		"Close":    func(k *talk) error { return k.qp.Close() },

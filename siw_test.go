@@ -61,8 +61,8 @@ func TestInitiatorSendsEmptyWritesWithoutAnRTR(t *testing.T) {
 	}
 }
 
-// TestInitiatorSendsEmptyWritesBehindARead: none of them completes, because the peer has not read the Read either. There
-// is a slot for each, though the queue is full.
+// TestInitiatorSendsEmptyWritesBehindARead: none of them completes, because the peer has not read the Read either. Each
+// of them has a slot, although the queue is full.
 func TestInitiatorSendsEmptyWritesBehindARead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -100,8 +100,8 @@ func TestInitiatorSendsNoOtherEmptyWriteToAPeerThatAnswers(t *testing.T) {
 	})
 }
 
-// TestVERBS_56_EmptyWriteForSiwTakesNoSlotOfTheUser: it waits in a full queue, and
-// when a slot becomes free the user can use it.
+// TestVERBS_56_EmptyWriteForSiwTakesNoSlotOfTheUser: the empty Write waits in a full queue, and the user can use the
+// next free slot.
 func TestVERBS_56_EmptyWriteForSiwTakesNoSlotOfTheUser(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)

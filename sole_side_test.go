@@ -37,7 +37,7 @@ func newSoleSide(t *testing.T) *soleSide {
 	return s
 }
 
-// opens opens an RNIC for the time of the test.
+// opens opens an RNIC for the duration of the test.
 func opens(t *testing.T) *RNIC {
 	t.Helper()
 	r, err := Open(nil)
@@ -46,7 +46,7 @@ func opens(t *testing.T) *RNIC {
 	return r
 }
 
-// noQP is whose work a test pretends to complete.
+// noQP is the QP whose work a test pretends to complete.
 var noQP = &QP{}
 
 // creates makes a QP with one receive, and starts gives it a connection.
@@ -72,7 +72,7 @@ func (s *soleSide) establishes() (*QP, *armedLLP) {
 	return qp, s.starts(qp)
 }
 
-// listed is how many waiters sleep for a token.
+// listed returns how many waiters sleep for a token.
 func (s *soleSide) listed() int {
 	s.cq.mu.Lock()
 	defer s.cq.mu.Unlock()
@@ -87,7 +87,7 @@ type armedLLP struct {
 	sends   []byte // their MSNs
 	seq     uint64
 	woken   bool
-	waits   bool // a goroutine does, in Receive
+	waits   bool // a goroutine waits in Receive
 	closed  error
 }
 

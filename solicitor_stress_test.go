@@ -52,7 +52,7 @@ func newReaders(t *testing.T, network string, qps int, cfg solicit.Config) *read
 	return x
 }
 
-// posts reads parts of the memory by one QP, and compares them.
+// posts reads parts of the memory through one QP, and compares them.
 func (x *readers) posts(ctx context.Context, qp *iwarp.QP, rounds int, most int) {
 	b := make([]byte, most)
 	mr, err := x.client.pd.RegisterMR(b, stag.LocalWrite, nil)
@@ -83,7 +83,7 @@ func (x *readers) posts(ctx context.Context, qp *iwarp.QP, rounds int, most int)
 	fine(x.T, mr.Close())
 }
 
-// TestSOL_22_ManyQPs: 64 with four posters each, some of which end meanwhile, in each way.
+// TestSOL_22_ManyQPs: 64 QPs with four posters each. Some of the QPs end meanwhile, in each way.
 func TestSOL_22_ManyQPs(t *testing.T) {
 	const qps, posters, window, most = 64, 4, 32 << 10, 12 << 10
 	rounds := 30
@@ -130,7 +130,7 @@ func TestSOL_22_ManyQPs(t *testing.T) {
 	}
 }
 
-// TestSOL_22_TwoQPsInTurn: each completion of one is the turn of the other.
+// TestSOL_22_TwoQPsInTurn: each completion of one QP lets the other one start.
 func TestSOL_22_TwoQPsInTurn(t *testing.T) {
 	x := newReaders(t, "tcp", 2, solicit.Config{Fixed: 64})
 	var all sync.WaitGroup
@@ -142,7 +142,7 @@ func TestSOL_22_TwoQPsInTurn(t *testing.T) {
 	require.EqualValues(t, 64, x.s.Stats().MaxGranted)
 }
 
-// TestSOL_18_RemoteMemorySplits: what it reads is in pieces that fit.
+// TestSOL_18_RemoteMemorySplits: it reads in pieces that fit.
 func TestSOL_18_RemoteMemorySplits(t *testing.T) {
 	const n = 9<<20 + 3
 	for _, c := range []struct {
@@ -175,7 +175,7 @@ func TestSOL_18_RemoteMemorySplits(t *testing.T) {
 	}
 }
 
-// TestSOL_16_NothingIsAllocated: for a Read that waits, and for one that does not.
+// TestSOL_16_NothingIsAllocated: neither for a Read that waits, nor for one that does not.
 func TestSOL_16_NothingIsAllocated(t *testing.T) {
 	const n = 4 << 10
 	for reads, wait := range map[int]bool{2: false, 3: true} {

@@ -29,12 +29,12 @@ func newSolicitor(t testing.TB, cfg solicit.Config) *iwarp.Solicitor {
 	return s
 }
 
-// read is a Read of n octets.
+// read returns a Read of n octets.
 func (k *talk) read(id uint64, n int) iwarp.SendWR {
 	return iwarp.SendWR{ID: id, Op: iwarp.OpRDMARead, Local: k.at(0, n), Remote: remote}
 }
 
-// asks takes the Read Request of n octets with this MSN from the wire.
+// asks requires the Read Request of n octets with this MSN on the wire.
 func (k *talk) asks(expectation string, msn uint32, n int) {
 	k.Helper()
 	require.Equal(k, wiretest.ReadRequest(msn, k.mr.STag(), 0, uint32(n), remote.STag, remote.TO), k.p.Segment(), expectation)
@@ -59,7 +59,7 @@ func (k *talk) idles(expectation string) {
 	k.wantNoCompletion(expectation)
 }
 
-// talks are QPs with scripted peers that share a window.
+// talks returns QPs with scripted peers that share a window.
 func talks(t *testing.T, n int, cfg solicit.Config) (*iwarp.Solicitor, []*talk) {
 	s := newSolicitor(t, cfg)
 	var ks []*talk
@@ -100,7 +100,7 @@ func TestSOL_17_ReadsWaitForTheirWindow(t *testing.T) {
 	})
 }
 
-// TestSOL_17_NoWindowIsNeeded: by what brings no solicited octets, and by a Read that stands alone.
+// TestSOL_17_NoWindowIsNeeded: by work that brings no solicited octets, and by a Read that stands alone.
 func TestSOL_17_NoWindowIsNeeded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, ks := talks(t, 2, solicit.Config{Fixed: 64})
@@ -142,7 +142,7 @@ func TestSOL_18_AReadIsOneReadRequest(t *testing.T) {
 	})
 }
 
-// TestSOL_19_OrderOnAQP: a Read that waits holds up what follows it, on its QP alone.
+// TestSOL_19_OrderOnAQP: a Read that waits delays what follows it, but only on its QP.
 func TestSOL_19_OrderOnAQP(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, ks := talks(t, 2, solicit.Config{Fixed: 4096})
@@ -242,7 +242,7 @@ func TestSOL_20_DispatchTimeout(t *testing.T) {
 	})
 }
 
-// TestReadForWhichTheQueueIsFull completes at once, in its order, and is not sent.
+// TestReadForWhichTheQueueIsFull: it completes at once, in its order, and is not sent.
 func TestReadForWhichTheQueueIsFull(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, ks := talks(t, 3, solicit.Config{Fixed: 4096, MaxQueue: 1})
@@ -271,7 +271,7 @@ func TestReadForWhichTheQueueIsFull(t *testing.T) {
 	})
 }
 
-// TestSOL_20_ContextEndsTheWaiting: of the helper; its Read goes on.
+// TestSOL_20_ContextEndsTheWaiting: the helper's wait ends, and its Read goes on.
 func TestSOL_20_ContextEndsTheWaiting(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, ks := talks(t, 2, solicit.Config{Fixed: 4096})
@@ -290,8 +290,8 @@ func TestSOL_20_ContextEndsTheWaiting(t *testing.T) {
 	})
 }
 
-// TestSOL_21_EndOfAQPGivesAllBack: however it ends, with Reads that have started and with one that
-// waits. A Read of another QP that waits behind it goes on.
+// TestSOL_21_EndOfAQPGivesAllBack: however it ends, with Reads that have started and with a Read that waits. A Read of
+// another QP that waits behind it then starts.
 func TestSOL_21_EndOfAQPGivesAllBack(t *testing.T) {
 	for what, end := range map[string]func(k *talk){
 		"Abort": func(k *talk) { require.NoError(k, k.qp.Abort()) },
@@ -335,8 +335,8 @@ func TestSOL_21_EndOfAQPGivesAllBack(t *testing.T) {
 	}
 }
 
-// TestSOL_21_AQPThatEndsWaitsNoLonger: as soon as it begins to end, though its peer does not end its
-// half for a while.
+// TestSOL_21_AQPThatEndsWaitsNoLonger: from the beginning of its end, although its peer does not end its half for a
+// while.
 func TestSOL_21_AQPThatEndsWaitsNoLonger(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, ks := talks(t, 3, solicit.Config{Fixed: 4096})
@@ -387,7 +387,7 @@ func TestSOL_21_DrainAndClose(t *testing.T) {
 	})
 }
 
-// TestSOL_21_SolicitorIsInUse: it can be closed when its QPs have ended, and serves no other ones then.
+// TestSOL_21_SolicitorIsInUse: it can be closed when its QPs have ended, and then serves no others.
 func TestSOL_21_SolicitorIsInUse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := iwarp.NewSolicitor(solicit.Config{})

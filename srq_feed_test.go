@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// TestReceiveResumesOneMessage: of many QPs whose messages wait, the one that has waited longest tries
-// again for each receive that is posted. Each try costs as much as a message.
+// TestReceiveResumesOneMessage: of many QPs whose messages wait, each posted receive lets the QP that has waited longest
+// try again. Each try costs as much as a message.
 func TestReceiveResumesOneMessage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
@@ -38,8 +38,8 @@ func TestReceiveResumesOneMessage(t *testing.T) {
 	})
 }
 
-// TestReceiveOfAQPThatEndsGoesToTheNext: a QP that is ending waits no more, and one that was to have the
-// receive when it ended leaves it to the others.
+// TestReceiveOfAQPThatEndsGoesToTheNext: a QP that is ending no longer waits. A QP that ends when a receive is meant for
+// it leaves the receive to the others.
 func TestReceiveOfAQPThatEndsGoesToTheNext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
@@ -67,7 +67,8 @@ func TestReceiveOfAQPThatEndsGoesToTheNext(t *testing.T) {
 	})
 }
 
-// TestQPThatHasAReceiveWaitsNoMore: its message was tried again for another reason than its turn, and found a receive.
+// TestQPThatHasAReceiveWaitsNoMore: its message was tried again for another reason, before its turn, and found a
+// receive.
 func TestQPThatHasAReceiveWaitsNoMore(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)

@@ -45,7 +45,7 @@ func (s *shop) posts(ids ...uint64) {
 	}
 }
 
-// slot is what receive id holds.
+// slot returns the contents of receive id.
 func (s *shop) slot(id int) string { return string(bytes.TrimRight(s.mem[id*8:id*8+8], "\x00")) }
 
 // opens adds a QP and its peer.
@@ -66,20 +66,20 @@ func (s *side) receives(id uint64, n int) {
 	require.Equal(s, iwarp.WC{ID: id, QP: s.qp, Op: iwarp.OpRecv, Len: uint32(n)}, wc)
 }
 
-// wantNothing makes sure that a QP has nothing to complete by itself.
+// wantNothing requires that a QP completes nothing by itself.
 func (s *side) wantNothing(expectation string) {
 	s.Helper()
 	synctest.Wait()
 	require.Zero(s, s.qp.RecvCQ().Poll(make([]iwarp.WC, 1)), expectation)
 }
 
-// more is a segment that is not the last of its message.
+// more makes a segment not the last of its message.
 func more(segment []byte) []byte {
 	segment[0] &^= 0x40
 	return segment
 }
 
-// TestClosedSRQHasTaken what messages took, and not what Close has dropped.
+// TestClosedSRQHasTaken: it counts receives that messages took, and not those that Close has dropped.
 func TestClosedSRQHasTaken(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
@@ -94,9 +94,8 @@ func TestClosedSRQHasTaken(t *testing.T) {
 	})
 }
 
-// TestVERBS_81_ARCH_9_10_FirstMessageTakesTheOldestReceive: a receive serves whichever peer comes first,
-// and completes on that QP's CQ, in the order of that peer's messages. A message takes it
-// with its first segment.
+// TestVERBS_81_ARCH_9_10_FirstMessageTakesTheOldestReceive: a receive serves whichever peer comes first. It completes on
+// that QP's CQ, in the order of that peer's messages. A message takes it with its first segment.
 func TestVERBS_81_ARCH_9_10_FirstMessageTakesTheOldestReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
@@ -123,7 +122,7 @@ func TestVERBS_81_ARCH_9_10_FirstMessageTakesTheOldestReceive(t *testing.T) {
 	})
 }
 
-// TestVERBS_82_QPWithAnSRQTakesNoReceives: of its own.
+// TestVERBS_82_QPWithAnSRQTakesNoReceives: it has no receives of its own.
 func TestVERBS_82_QPWithAnSRQTakesNoReceives(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
@@ -139,7 +138,7 @@ func TestVERBS_82_QPWithAnSRQTakesNoReceives(t *testing.T) {
 	})
 }
 
-// TestVERBS_83_SharedReceivesAreCheckedAgainstThePDOfTheSRQ: which the QP's peers cannot reach.
+// TestVERBS_83_SharedReceivesAreCheckedAgainstThePDOfTheSRQ: the QP's peers cannot reach that PD.
 func TestVERBS_83_SharedReceivesAreCheckedAgainstThePDOfTheSRQ(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
@@ -171,8 +170,7 @@ func TestVERBS_83_SharedReceivesAreCheckedAgainstThePDOfTheSRQ(t *testing.T) {
 	})
 }
 
-// TestVERBS_84_FailedQPLeavesTheOthersTheirReceives: only the receive that its message has
-// taken is gone.
+// TestVERBS_84_FailedQPLeavesTheOthersTheirReceives: only the receive that its message has taken is lost.
 func TestVERBS_84_FailedQPLeavesTheOthersTheirReceives(t *testing.T) {
 	for name, fails := range map[string]func(p *wiretest.Peer, qp *iwarp.QP){
 		"it is aborted": func(_ *wiretest.Peer, qp *iwarp.QP) { require.NoError(t, qp.Abort()) },
@@ -206,7 +204,7 @@ func TestVERBS_84_FailedQPLeavesTheOthersTheirReceives(t *testing.T) {
 	}
 }
 
-// TestVERBS_71_MessageTooLongForASharedReceive: ends its QP, and the receive tells.
+// TestVERBS_71_MessageTooLongForASharedReceive: the message ends its QP, and the receive reports it.
 func TestVERBS_71_MessageTooLongForASharedReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
@@ -223,7 +221,7 @@ func TestVERBS_71_MessageTooLongForASharedReceive(t *testing.T) {
 	})
 }
 
-// wantEvents takes the events that there are, of these kinds and no others.
+// wantEvents requires the pending events to be of these kinds.
 func (s *side) wantEvents(expectation string, kinds ...iwarp.EventKind) (last iwarp.Event) {
 	s.Helper()
 	synctest.Wait()
@@ -268,8 +266,8 @@ func TestVERBS_85_SEC_20_SRQLimit(t *testing.T) {
 	})
 }
 
-// TestVERBS_86_88_SEC_19_21_ReceivesHeldByOnePeer: are counted, and told when they are more than
-// a limit, once for each arming.
+// TestVERBS_86_88_SEC_19_21_ReceivesHeldByOnePeer: they are counted, and reported when they exceed a limit, once for
+// each arming.
 func TestVERBS_86_88_SEC_19_21_ReceivesHeldByOnePeer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
@@ -308,8 +306,8 @@ func TestVERBS_86_88_SEC_19_21_ReceivesHeldByOnePeer(t *testing.T) {
 	require.ErrorIs(t, qp.SetRecvLimit(1), iwarp.ErrHasNoSRQ)
 }
 
-// TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives: one that sends faster than the application polls
-// waits at its cap, while the others find receives.
+// TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives: a peer that sends faster than the application
+// polls waits at its cap, while the others find receives.
 func TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 16, nil)
@@ -346,7 +344,7 @@ func TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives(t *testi
 	})
 }
 
-// TestVERBS_87_SRQIsClosedAfterItsQPs: what is posted then is dropped without a completion.
+// TestVERBS_87_SRQIsClosedAfterItsQPs: receives still posted then are dropped without a completion.
 func TestVERBS_87_SRQIsClosedAfterItsQPs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, &iwarp.Config{Limits: iwarp.Limits{MaxSRQ: 1}})
@@ -398,7 +396,8 @@ func TestSRQDepthIsLimited(t *testing.T) {
 	require.ErrorContains(t, err, "another RNIC")
 }
 
-// TestEventOfAMessageThatWaitsForASharedReceive: the error says whether the SRQ is empty, or the QP holds as many as it may.
+// TestEventOfAMessageThatWaitsForASharedReceive: the error says whether the SRQ is empty, or the QP holds as many
+// receives as it may.
 func TestEventOfAMessageThatWaitsForASharedReceive(t *testing.T) {
 	for posted, held := range map[int]bool{2: false, 4: true} { // the QP may hold three
 		bubble(t, func(t *testing.T) {
@@ -449,8 +448,8 @@ func TestMessagesWaitForASharedReceive(t *testing.T) {
 	})
 }
 
-// TestManyPeersShareFewReceives: every message is received once, in its peer's order, though
-// there are fewer receives than peers and they are posted again one by one.
+// TestManyPeersShareFewReceives: every message is received once, in its peer's order, although there are fewer receives
+// than peers and they are posted again one by one.
 func TestManyPeersShareFewReceives(t *testing.T) {
 	const peers, each, receives = 6, 300, 4
 	s := newShop(t, receives, nil)
@@ -520,7 +519,7 @@ func TestNothingIsAllocatedForASharedReceive(t *testing.T) {
 	})
 }
 
-// TestSRQDoesNotKeepAQPThatHasEnded, whose connection ended while the reader asked for a receive.
+// TestSRQDoesNotKeepAQPThatHasEnded: its connection ended while the reader asked for a receive.
 func TestSRQDoesNotKeepAQPThatHasEnded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)

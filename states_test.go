@@ -14,8 +14,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// TestVERBS_40_48_TerminateOfTheApplication: 0/0/00 without any header, after the last whole
-// segment. Both sides can ask for it afterwards.
+// TestVERBS_40_48_TerminateOfTheApplication: 0/0/00 without any header, after the last whole segment. Afterwards both
+// sides can read the code.
 func TestVERBS_40_48_TerminateOfTheApplication(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -45,8 +45,8 @@ func TestVERBS_40_48_TerminateOfTheApplication(t *testing.T) {
 	require.Same(t, te, server.wantEvent(iwarp.EventTerminateReceived).Terminate)
 }
 
-// TestVERBS_43_46_QPInTerminateIgnoresSegmentsAndRefusesWork: segments are ignored, posts and transitions are
-// refused, and it does not stay so for long.
+// TestVERBS_43_46_QPInTerminateIgnoresSegmentsAndRefusesWork: it ignores segments, refuses posts and transitions, and
+// soon leaves that state.
 func TestVERBS_43_46_QPInTerminateIgnoresSegmentsAndRefusesWork(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -73,7 +73,7 @@ func TestVERBS_43_46_QPInTerminateIgnoresSegmentsAndRefusesWork(t *testing.T) {
 	})
 }
 
-// TestVERBS_45_46_ErrorIsFinal: a QP in Error has nothing outstanding, and nothing leads out.
+// TestVERBS_45_46_ErrorIsFinal: a QP in Error has nothing outstanding, and never leaves that state.
 func TestVERBS_45_46_ErrorIsFinal(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -90,8 +90,8 @@ func TestVERBS_45_46_ErrorIsFinal(t *testing.T) {
 	})
 }
 
-// TestVERBS_47_BadClose: after our FIN the peer sends a message, whichever it is. That is thrown
-// away and reported; nothing is sent any more.
+// TestVERBS_47_BadClose: after our FIN the peer sends a message of any kind. The message is discarded and reported, and
+// nothing more is sent.
 func TestVERBS_47_BadClose(t *testing.T) {
 	for name, message := range map[string][]byte{
 		"a Send":         wiretest.Send(1, 0, "late"),
@@ -128,8 +128,7 @@ func TestVERBS_47_BadClose(t *testing.T) {
 	}
 }
 
-// TestVERBS_41_47_SegmentsAfterOurFIN: a Terminate, which is not answered, and an empty
-// RDMA Write, which means nothing.
+// TestVERBS_41_47_SegmentsAfterOurFIN: a Terminate, which is not answered, and an empty RDMA Write, which has no effect.
 func TestVERBS_41_47_SegmentsAfterOurFIN(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)

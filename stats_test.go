@@ -20,7 +20,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// onlyPath are the counters of an RNIC whose QPs all have one path.
+// onlyPath returns the counters of an RNIC whose QPs all have one path.
 func (s *side) onlyPath() *counters.Path {
 	s.Helper()
 	paths := s.rnic.Stats().Paths
@@ -28,7 +28,7 @@ func (s *side) onlyPath() *counters.Path {
 	return &paths[0]
 }
 
-// TestRNICCountsLiveAndEndedQPs: what a QP has counted stays in the sums when it ends.
+// TestRNICCountsLiveAndEndedQPs: the counts of a QP stay in the sums when it ends.
 func TestRNICCountsLiveAndEndedQPs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client, server := newSide(t, nil), newSide(t, nil)
@@ -67,7 +67,7 @@ func TestRNICCountsLiveAndEndedQPs(t *testing.T) {
 	})
 }
 
-// TestTerminatesAreCountedByCode: codes that no RFC has count together, so that a peer cannot make the list longer.
+// TestTerminatesAreCountedByCode: codes that no RFC defines count together, so that a peer cannot make the list longer.
 func TestTerminatesAreCountedByCode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -94,7 +94,7 @@ func TestTerminatesAreCountedByCode(t *testing.T) {
 	})
 }
 
-// TestLatencyOfWorkRequests: from PostSend to the completion, of those that succeed.
+// TestLatencyOfWorkRequests: from PostSend to the completion, for successful requests.
 func TestLatencyOfWorkRequests(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, &iwarp.Config{Latency: true})
@@ -131,11 +131,11 @@ func TestLatencyOfWorkRequests(t *testing.T) {
 	})
 }
 
-// TestEarlyWorkCountsFromItsPosting, in QPConfig.Setup.
+// TestEarlyWorkCountsFromItsPosting: it is posted in QPConfig.Setup.
 func TestEarlyWorkCountsFromItsPosting(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client, server := newSide(t, &iwarp.Config{Latency: true}), newSide(t, nil)
-		time.Sleep(time.Minute) // what was before does not count
+		time.Sleep(time.Minute) // the time before does not count
 		client.connect(server, pairConfig{network: "pipe", client: iwarp.QPConfig{
 			Setup: func(ctx context.Context, qp *iwarp.QP) error {
 				defer time.Sleep(time.Second)
@@ -149,7 +149,7 @@ func TestEarlyWorkCountsFromItsPosting(t *testing.T) {
 	})
 }
 
-// TestRefusedSetupsAreCounted on both sides, by their cause.
+// TestRefusedSetupsAreCounted: on both sides, by their cause.
 func TestRefusedSetupsAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client, server := newSide(t, nil), newSide(t, nil)
@@ -183,7 +183,7 @@ func TestRefusedSetupsAreCounted(t *testing.T) {
 	})
 }
 
-// TestAcceptThatCannotBeginIsNoRejection of the application: it counts as a failure of this side.
+// TestAcceptThatCannotBeginIsNoRejection: it counts as a failure of this side, not as a rejection by the application.
 func TestAcceptThatCannotBeginIsNoRejection(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client, server := newSide(t, nil), newSide(t, nil)
@@ -207,7 +207,7 @@ func TestAcceptThatCannotBeginIsNoRejection(t *testing.T) {
 	})
 }
 
-// TestClosedConnectionIsCounted on each side that is given one.
+// TestClosedConnectionIsCounted: on each side that is given a closed connection.
 func TestClosedConnectionIsCounted(t *testing.T) {
 	s := newSide(t, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -228,7 +228,7 @@ func TestClosedConnectionIsCounted(t *testing.T) {
 	require.Equal(t, 1, int(stats.Refused[counters.CauseConnection]))
 }
 
-// TestEventsAndOverflowsAreCounted in the RNIC's.
+// TestEventsAndOverflowsAreCounted: in the RNIC's statistics.
 func TestEventsAndOverflowsAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -249,7 +249,7 @@ func TestEventsAndOverflowsAreCounted(t *testing.T) {
 	})
 }
 
-// TestKernelTellsOfTCP: at any time until the end.
+// TestKernelTellsOfTCP: the kernel's counters are available until the end.
 func TestKernelTellsOfTCP(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the kernel of Linux")
@@ -276,7 +276,8 @@ func TestKernelTellsOfTCP(t *testing.T) {
 	}
 }
 
-// resentLLP is an LLP of TCP that sends a segment again between any two questions. closing is called before it is aborted.
+// resentLLP is an LLP of TCP that seems to retransmit a segment between any two queries. closing is called before it is
+// aborted.
 type resentLLP struct {
 	transport.LLP
 	resent  atomic.Uint64
@@ -297,7 +298,8 @@ func (l *resentLLP) Abort(cause error) {
 	l.LLP.Abort(cause)
 }
 
-// TestRetransmitsOfAnEndingConnectionDoNotFall: until the connection is closed there may be more of them than when its end began.
+// TestRetransmitsOfAnEndingConnectionDoNotFall: until the connection is closed, there may be more retransmits than when
+// its end began.
 func TestRetransmitsOfAnEndingConnectionDoNotFall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)

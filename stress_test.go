@@ -20,7 +20,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// stressTime bounds each of the tests that go on for a while.
+// stressTime bounds each of the longer tests.
 func stressTime() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("IWARP_STRESS")); err == nil {
 		return d
@@ -31,7 +31,7 @@ func stressTime() time.Duration {
 	return 400 * time.Millisecond
 }
 
-// TestARCH_22_ManyGoroutinesOnOneQP: eight on each side, all kinds of work, both ways.
+// TestARCH_22_ManyGoroutinesOnOneQP: eight on each side, with all kinds of work, in both directions.
 func TestARCH_22_ManyGoroutinesOnOneQP(t *testing.T) {
 	for _, network := range []string{"tcp", "pipe"} {
 		t.Run(network, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestVERBS_44_46_49_EachWorkRequestCompletesOnce(t *testing.T) {
 	}
 }
 
-// killed posts work on both sides, ends the connection somehow, and counts.
+// killed posts work on both sides, ends the connection in a random way, and counts completions.
 func killed(t *testing.T, r *rand.Rand) {
 	ctx, cancel := context.WithTimeout(context.Background(), wiretest.Patience)
 	defer cancel()
@@ -200,7 +200,7 @@ func killed(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// posted leaves out the work requests that were to end the QP; they have no ID.
+// posted leaves out the work requests meant to end the QP, which have no ID.
 func posted(ids []uint64) (kept []uint64) {
 	for _, id := range ids {
 		if id != 0 {
@@ -210,8 +210,7 @@ func posted(ids []uint64) (kept []uint64) {
 	return kept
 }
 
-// TestRDMAP_125_RegionIsInvalidatedWhileWritesStreamIn: when Invalidate has returned, nothing
-// lands any more.
+// TestRDMAP_125_RegionIsInvalidatedWhileWritesStreamIn: when Invalidate has returned, nothing more is placed.
 func TestRDMAP_125_RegionIsInvalidatedWhileWritesStreamIn(t *testing.T) {
 	revokedWhileWritesStreamIn(t, func(server *side, mem []byte) (iwarp.RemoteBuffer, []func() error) {
 		mr, err := server.pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteWrite, nil)
@@ -239,8 +238,8 @@ func TestVERBS_21_WindowIsRevokedWhileWritesStreamIn(t *testing.T) {
 	})
 }
 
-// revokedWhileWritesStreamIn has the server lend memory and revoke it, in one of the ways
-// that lend returns, while the client writes to it.
+// revokedWhileWritesStreamIn makes the server lend memory and revoke it, in one of the ways that lend returns, while the
+// client writes to it.
 func revokedWhileWritesStreamIn(t *testing.T, lend func(server *side, mem []byte) (iwarp.RemoteBuffer, []func() error)) {
 	for end := time.Now().Add(stressTime()); time.Now().Before(end); {
 		client, server := connect(t, pairConfig{})
@@ -307,15 +306,15 @@ func TestWindowsAreBoundWhileTheQPEnds(t *testing.T) {
 	}
 }
 
-// TestRegionChangesWhileAnotherPeerReadsIt: one QP writes a region without end while
-// another reads it. Responses are staged, so that no CRC can be wrong.
+// TestRegionChangesWhileAnotherPeerReadsIt: one QP continually writes a region while another reads it. Responses are
+// staged, so that no CRC can be wrong.
 func TestRegionChangesWhileAnotherPeerReadsIt(t *testing.T) {
 	for _, network := range []string{"tcp", "sctp+udp"} {
 		t.Run(network, func(t *testing.T) { regionChanges(t, network) })
 	}
 }
 
-// regionChanges lets the region change for a while, and until it was read: on a busy machine a Read may begin late.
+// regionChanges lets the region change for a while, and until it was read: on a busy machine a Read may start late.
 func regionChanges(t *testing.T, network string) {
 	owner, writer, reader := newSide(t, nil), newSide(t, nil), newSide(t, nil)
 	writer.connect(owner, pairConfig{network: network})
@@ -363,8 +362,8 @@ func regionChanges(t *testing.T, network string) {
 	}
 }
 
-// TestRNICCloseEndsEverything: fifty QPs in all states, and nothing is left: the
-// leak check of the package sees to goroutines.
+// TestRNICCloseEndsEverything: fifty QPs are in all states, and nothing remains. The package's leak check covers
+// goroutines.
 func TestRNICCloseEndsEverything(t *testing.T) {
 	slowly := &iwarp.Config{CloseTimeout: time.Minute}
 	client, server := newSide(t, slowly), newSide(t, slowly)
@@ -382,7 +381,7 @@ func TestRNICCloseEndsEverything(t *testing.T) {
 		case 0: // idle
 		case 1: // its message finds no receive
 			require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: []byte("wait")}))
-		case 2: // much is under way
+		case 2: // much work is outstanding
 			for range 20 {
 				require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{out.Slice(0, n)}, Remote: target.Advertise(0, n)}))
 			}

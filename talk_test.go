@@ -13,8 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// bubble runs a test in virtual time. Only networks that are made of memory work in
-// it.
+// bubble runs a test in virtual time. Only in-memory networks work in it.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)
@@ -50,10 +49,11 @@ func newTalk(t *testing.T, qc iwarp.QPConfig, cfg *iwarp.Config) *talk {
 	return k
 }
 
-// speaks sends a message without effect from the peer, which then is no siw that has lost a wake-up, and gets no empty Writes.
+// speaks sends a message without effect from the peer. The peer then cannot be a siw that has lost a wake-up, and gets
+// no empty Writes.
 func (k *talk) speaks() { k.p.SendHex("a message without effect", emptyWrite) }
 
-// at names the SGE of n octets at off.
+// at returns the SGE of n octets at off.
 func (k *talk) at(off, n int) []iwarp.SGE { return []iwarp.SGE{k.mr.Slice(off, n)} }
 
 // posts queues work that must be accepted.
@@ -75,7 +75,7 @@ func (s *side) completes(cq *iwarp.CQ, n int) []iwarp.WC {
 	return wcs
 }
 
-// wantCompletions waits until as many as ids have come, and compares their order.
+// wantCompletions waits for as many completions as ids, and compares their order.
 func (k *talk) wantCompletions(expectation string, ids ...uint64) {
 	k.Helper()
 	for i, wc := range k.completes(k.cq, len(ids)) {
@@ -84,14 +84,14 @@ func (k *talk) wantCompletions(expectation string, ids ...uint64) {
 	}
 }
 
-// wantNoCompletion makes sure that nothing completes by itself.
+// wantNoCompletion requires that nothing completes by itself.
 func (k *talk) wantNoCompletion(expectation string) {
 	k.Helper()
 	synctest.Wait()
 	require.Zero(k, k.cq.Poll(make([]iwarp.WC, 1)), expectation)
 }
 
-// statuses are those of wcs, in their order.
+// statuses returns the statuses of wcs, in order.
 func statuses(wcs []iwarp.WC) (s []iwarp.Status) {
 	for _, wc := range wcs {
 		s = append(s, wc.Status)
@@ -99,7 +99,7 @@ func statuses(wcs []iwarp.WC) (s []iwarp.Status) {
 	return s
 }
 
-// ids are those of wcs, in their order.
+// ids returns the IDs of wcs, in order.
 func ids(wcs []iwarp.WC) (s []uint64) {
 	for _, wc := range wcs {
 		s = append(s, wc.ID)
@@ -116,8 +116,8 @@ func (k *talk) answersRead(off int, payload string) {
 	k.p.Send(wiretest.ReadResponse(0xc1, k.mr.STag(), uint64(off), payload))
 }
 
-// wantTerminate reads what comes until the Terminate, ends the connection, waits for
-// the end of the QP, and compares the code.
+// wantTerminate reads everything up to the Terminate, ends the connection, waits for the end of the QP, and compares the
+// code.
 func (k *talk) wantTerminate(expectation string, code uint16) {
 	k.Helper()
 	k.p.WantTerminate(expectation, code)
@@ -135,7 +135,7 @@ func doOne(ctx context.Context, qp *iwarp.QP, wr iwarp.SendWR) (iwarp.WC, error)
 	return wcs[0], err
 }
 
-// codeOf puts layer, type and code of a Terminate together.
+// codeOf combines layer, type and code of a Terminate.
 func codeOf(te *iwarp.TerminateError) transport.Code {
 	return transport.MakeCode(te.Layer, te.Type, te.Code)
 }

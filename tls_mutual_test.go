@@ -46,7 +46,7 @@ func newAuthority(t testing.TB) *authority {
 	return a
 }
 
-// issue makes a certificate for iwarp.test that ends at a time, and may be used as these usages say.
+// issue makes a certificate for iwarp.test that expires at a time and has these usages.
 func (a *authority) issue(ends time.Time, usages ...x509.ExtKeyUsage) []tls.Certificate {
 	a.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -68,7 +68,7 @@ func (a *authority) pool() *x509.CertPool {
 	return p
 }
 
-// A mutual is a listener that demands a certificate of each client, and its RNIC.
+// A mutual is a listener that demands a certificate from each client, and its RNIC.
 type mutual struct {
 	*side
 	ca       *authority
@@ -120,7 +120,7 @@ func newMutual(t *testing.T, network string, change ...func(*iwarp.ListenConfig)
 	return m
 }
 
-// trusts is the configuration of a client that trusts the listener, and has these certificates.
+// trusts returns the configuration of a client that trusts the listener, and has these certificates.
 func (m *mutual) trusts(own []tls.Certificate) *tls.Config {
 	return &tls.Config{RootCAs: m.ca.pool(), ServerName: "iwarp.test", Certificates: own}
 }
@@ -152,8 +152,8 @@ func identityOf(c []tls.Certificate) (kind uint8, name [16]byte) {
 	return iwarp.PeerCertificate, [16]byte(sum[:])
 }
 
-// TestARCH_30_MutualTLSTellsEachSideTheOther moves data between two ends that have both shown a certificate, over a socket and
-// the pipe; each end knows the key of the other one.
+// TestARCH_30_MutualTLSTellsEachSideTheOther moves data between two ends that have both shown a certificate, over a
+// socket and the pipe. Each end knows the other's key.
 func TestARCH_30_MutualTLSTellsEachSideTheOther(t *testing.T) {
 	for _, network := range []string{"tcp", "pipe"} {
 		t.Run(network, func(t *testing.T) {
@@ -203,8 +203,8 @@ func TestARCH_30_MutualTLSTellsEachSideTheOther(t *testing.T) {
 	}
 }
 
-// TestARCH_30_MutualTLSRefuses each client without a certificate that the listener accepts, once, with an error that tells the
-// client what to check and the listener's operator which client it was, and goes on.
+// TestARCH_30_MutualTLSRefuses: a client without an acceptable certificate is refused once. The error tells the client
+// what to check, and tells the listener's operator which client it was. The listener goes on.
 func TestARCH_30_MutualTLSRefuses(t *testing.T) {
 	hour, ago := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
 	for name, c := range map[string]struct {
@@ -234,11 +234,11 @@ func TestARCH_30_MutualTLSRefuses(t *testing.T) {
 					if own == nil {
 						return new(tls.Certificate), nil
 					}
-					return &own[0], nil // also one of an authority that the listener has not named
+					return &own[0], nil // even if it is from an authority that the listener has not named
 				}
 				_, err := client.rnic.Dial(testContext(t), network, m.addr, &iwarp.QPConfig{PD: client.pd, TLS: cfg, MPA: iwarp.MPAOptions{NoFallback: true}})
 				require.ErrorContains(t, err, "iwarp: dial "+network+" "+m.addr+": ")
-				// The alert that says why may be lost behind a reset.
+				// A reset may overtake the alert with the reason.
 				require.Regexp(t, "TLS: the peer has refused the connection: tls: .*certificate|it may have refused the certificate of this side", err)
 				require.Contains(t, m.logs(1), c.logs)
 
@@ -249,7 +249,7 @@ func TestARCH_30_MutualTLSRefuses(t *testing.T) {
 	}
 }
 
-// TestARCH_30_MutualTLSRefusesTheListener: the client ends the connection before it has sent anything of its own.
+// TestARCH_30_MutualTLSRefusesTheListener: the client ends the connection before it sends anything of its own.
 func TestARCH_30_MutualTLSRefusesTheListener(t *testing.T) {
 	m, client := newMutual(t, "pipe"), newSide(t, nil)
 	own := m.ca.issue(time.Now().Add(time.Hour), x509.ExtKeyUsageClientAuth)
@@ -267,7 +267,7 @@ func TestARCH_30_MutualTLSRefusesTheListener(t *testing.T) {
 	require.NoError(t, server.Abort(), "the listener goes on")
 }
 
-// TestARCH_30_TLSOnOneSideOnly is refused, by whichever side has it, and the listener goes on.
+// TestARCH_30_TLSOnOneSideOnly: whichever side uses TLS, the listener refuses the connection, and goes on.
 func TestARCH_30_TLSOnOneSideOnly(t *testing.T) {
 	m, client := newMutual(t, "tcp"), newSide(t, nil)
 	own := m.ca.issue(time.Now().Add(time.Hour), x509.ExtKeyUsageClientAuth)
@@ -287,7 +287,7 @@ func TestARCH_30_TLSOnOneSideOnly(t *testing.T) {
 	require.NoError(t, server.Abort(), "the listener goes on")
 }
 
-// TestARCH_30_RefusalByTLSIsTheAnswer of a peer: Dial reports it, and does not try again with revision 1.
+// TestARCH_30_RefusalByTLSIsTheAnswer: Dial reports the peer's refusal, and does not try again with revision 1.
 func TestARCH_30_RefusalByTLSIsTheAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ca, client := newAuthority(t), newSide(t, nil)
@@ -301,7 +301,7 @@ func TestARCH_30_RefusalByTLSIsTheAnswer(t *testing.T) {
 		}
 		addr := wiretest.Serve(t, func(p *wiretest.Peer) { // one connection, and no other
 			require.Error(p, tls.Server(p.Conn, server).HandshakeContext(testContext(t)))
-			synctest.Wait() // until the client has the alert, which a reset could take away
+			synctest.Wait() // until the client has the alert, which a reset could discard
 		})
 		own := &tls.Config{RootCAs: ca.pool(), ServerName: "iwarp.test", Certificates: ca.issue(hour, x509.ExtKeyUsageClientAuth)}
 		_, err := client.rnic.Dial(testContext(t), "pipe", addr, &iwarp.QPConfig{PD: client.pd, TLS: own})

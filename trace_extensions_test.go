@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestTraceOfRFC7306IsDecodedByWireshark: it knows every field of atomic operations.
+// TestTraceOfRFC7306IsDecodedByWireshark: Wireshark knows every field of atomic operations.
 func TestTraceOfRFC7306IsDecodedByWireshark(t *testing.T) {
 	tshark := needTool(t, "tshark")
 	var trace bytes.Buffer

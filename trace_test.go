@@ -19,8 +19,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// needTool skips the test where a program is missing, and says which; where the
-// tools are required it fails instead.
+// needTool skips the test if a program is missing, and says which. Where the tools are required, it fails instead.
 func needTool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -34,8 +33,7 @@ func needTool(t *testing.T, name string) string {
 	return ""
 }
 
-// TestTraceIsDecodedByWireshark has every opcode pass both ends' traces and asks
-// tshark what it sees.
+// TestTraceIsDecodedByWireshark sends every opcode through both ends' traces and checks how tshark decodes them.
 func TestTraceIsDecodedByWireshark(t *testing.T) {
 	tshark := needTool(t, "tshark")
 	for name, m := range map[string]iwarp.MPAOptions{
@@ -62,7 +60,7 @@ func TestTraceIsDecodedByWireshark(t *testing.T) {
 	}
 }
 
-// decode returns what tshark makes of a capture.
+// decode returns tshark's description of a capture.
 func decode(t *testing.T, tshark string, capture []byte) string {
 	file := filepath.Join(t.TempDir(), "trace.pcap")
 	require.NoError(t, os.WriteFile(file, capture, 0o600))
@@ -71,8 +69,8 @@ func decode(t *testing.T, tshark string, capture []byte) string {
 	return string(out)
 }
 
-// TestTraceWithMarkersIsDecodedByWireshark goes as far as tshark can: it does not find
-// the FPDUs after one that ends where a Marker is due.
+// TestTraceWithMarkersIsDecodedByWireshark goes as far as tshark can: it does not find the FPDUs after an FPDU that ends
+// where a Marker is due.
 func TestTraceWithMarkersIsDecodedByWireshark(t *testing.T) {
 	tshark := needTool(t, "tshark")
 	var trace bytes.Buffer
@@ -118,7 +116,7 @@ func everyOpcode(t *testing.T, pc pairConfig) {
 	require.ErrorIs(t, server.qp.Err(), iwarp.ErrBounds)
 }
 
-// succeed waits for n completions that are successes.
+// succeed waits for n successful completions.
 func succeed(t *testing.T, ctx context.Context, cq *iwarp.CQ, n int) {
 	t.Helper()
 	for range n {
@@ -129,7 +127,7 @@ func succeed(t *testing.T, ctx context.Context, cq *iwarp.CQ, n int) {
 	}
 }
 
-// TestTraceOfAFallback holds both connections.
+// TestTraceOfAFallback: the trace contains both connections.
 func TestTraceOfAFallback(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -155,7 +153,7 @@ func TestTraceOfAFallback(t *testing.T) {
 	})
 }
 
-// TestTraceHoldsARejection: the Reply that says so, too, in the initiator's trace.
+// TestTraceHoldsARejection: the initiator's trace contains the rejecting Reply, too.
 func TestTraceHoldsARejection(t *testing.T) {
 	for _, client := range []bool{false, true} {
 		s := newSide(t, nil)
@@ -184,7 +182,7 @@ func TestTraceHoldsARejection(t *testing.T) {
 	}
 }
 
-// A stuckFile takes no Write any more after stuck was closed, until let is.
+// A stuckFile blocks each Write from the closing of stuck until the closing of let.
 type stuckFile struct{ stuck, runs, let chan struct{} }
 
 func (f stuckFile) Write(p []byte) (int, error) {
@@ -197,7 +195,7 @@ func (f stuckFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEndsAreBoundedWhileAWriteToTheTraceRuns, as they are while a Buffer works.
+// TestEndsAreBoundedWhileAWriteToTheTraceRuns: as they are while a Buffer works.
 func TestEndsAreBoundedWhileAWriteToTheTraceRuns(t *testing.T) {
 	for name, end := range map[string]func(s *side) error{
 		"QP.Close":   func(s *side) error { return s.qp.Close() },

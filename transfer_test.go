@@ -62,8 +62,8 @@ func writeReadSend(t *testing.T, pc pairConfig) {
 	require.Equal(t, iwarp.StateIdle, server.qp.State())
 }
 
-// Reads whose sinks overlap leave the octets of any of them (RFC 5040 section 5.5
-// rule 3); the connection does not mind.
+// TestReadsIntoTheSameMemory: Reads with overlapping sinks leave the octets of any of them (RFC 5040 section 5.5 rule
+// 3). The connection goes on.
 func TestReadsIntoTheSameMemory(t *testing.T) {
 	const n, times = 64 << 10, 64
 	client, server := connect(t, transports["tcp"])

@@ -16,9 +16,9 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// draft-hilland-rddp-verbs, where no test of a part shows it already.
+// draft-hilland-rddp-verbs, where no test of a part covers it already.
 
-// TestVERBS_3_RemoteUseOfSTagZero: ends the stream, whatever it is for.
+// TestVERBS_3_RemoteUseOfSTagZero: it ends the stream, whatever its purpose.
 func TestVERBS_3_RemoteUseOfSTagZero(t *testing.T) {
 	for what, x := range map[string]struct {
 		segment []byte
@@ -40,8 +40,7 @@ func TestVERBS_3_RemoteUseOfSTagZero(t *testing.T) {
 	}
 }
 
-// TestVERBS_36_MessageRightAfterTheReplyIsNotLost: it comes with the same octets, when the QP is
-// still Idle.
+// TestVERBS_36_MessageRightAfterTheReplyIsNotLost: it comes in the same octets, while the QP is still Idle.
 func TestVERBS_36_MessageRightAfterTheReplyIsNotLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
@@ -61,8 +60,7 @@ func TestVERBS_36_MessageRightAfterTheReplyIsNotLost(t *testing.T) {
 	})
 }
 
-// TestVERBS_38_PeerEndsWhenAllIsDone: both sides have completed their work. The end is
-// graceful, and is reported.
+// TestVERBS_38_PeerEndsWhenAllIsDone: both sides have completed their work. The end is graceful, and is reported.
 func TestVERBS_38_PeerEndsWhenAllIsDone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -84,8 +82,8 @@ func TestVERBS_38_PeerEndsWhenAllIsDone(t *testing.T) {
 	})
 }
 
-// TestVERBS_39_PeerEndsWithWorkOutstanding: ours, that it can no longer answer, or its own,
-// that it does not wait for.
+// TestVERBS_39_PeerEndsWithWorkOutstanding: our work, which the peer can no longer answer, or its own, for which it does
+// not wait.
 func TestVERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
 	t.Run("ours", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
@@ -144,7 +142,7 @@ func TestVERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
 	})
 }
 
-// TestPeerEndsInTheMiddleOfAMessage: all work is done, but the message is not, and no side would
+// TestPeerEndsInTheMiddleOfAMessage: all work is done, but the message is not complete, and otherwise neither side would
 // learn of it.
 func TestPeerEndsInTheMiddleOfAMessage(t *testing.T) {
 	const whole, part = 0x41, 0x01
@@ -212,8 +210,8 @@ func TestPeerEndsInTheMiddleOfAMessageAfterClose(t *testing.T) {
 	})
 }
 
-// TestVERBS_44_OneErrorAndAllElseIsFlushed: one message ends the QP. Its receive tells, and
-// nothing else of either queue, sent or not.
+// TestVERBS_44_OneErrorAndAllElseIsFlushed: one message ends the QP. Its receive reports the error, and nothing else in
+// either queue does, sent or not.
 func TestVERBS_44_OneErrorAndAllElseIsFlushed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -237,8 +235,8 @@ func TestVERBS_44_OneErrorAndAllElseIsFlushed(t *testing.T) {
 	})
 }
 
-// TestVERBS_67_ORDPausesTheQueue: a Read that finds the ORD used up waits, and so does all
-// after it; it is no error.
+// TestVERBS_67_ORDPausesTheQueue: a Read that exceeds the ORD waits, and so does all work after it. That is not an
+// error.
 func TestVERBS_67_ORDPausesTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{ORD: 1}, nil)
@@ -301,8 +299,7 @@ func TestVERBS_70_CompletedMemoryIsTheCallersAgain(t *testing.T) {
 	})
 }
 
-// TestVERBS_90_RefusedWorkLeavesNothingBehind: neither a slot taken nor anything in the work
-// request that is posted next.
+// TestVERBS_90_RefusedWorkLeavesNothingBehind: neither an occupied slot nor a trace in the next work request.
 func TestVERBS_90_RefusedWorkLeavesNothingBehind(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const depth = 4

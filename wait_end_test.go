@@ -13,7 +13,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A looked is a context that ends when Err has been called a number of times, behind the last look, which still finds nothing.
+// A looked is a context that ends after Err has been called a number of times. The last of these calls still returns
+// nil.
 type looked struct {
 	context.Context
 	cancel context.CancelFunc
@@ -24,13 +25,13 @@ func (c *looked) Err() error {
 	err := c.Context.Err()
 	if c.left.Add(-1) == 0 {
 		c.cancel()
-		time.Sleep(10 * time.Millisecond) // for what the end of the context causes
+		time.Sleep(10 * time.Millisecond) // for the consequences of the context's end
 	}
 	return err
 }
 
-// TestWaitEndsWithItsContext whenever that ends: between any of its looks at it, and what it does next. Over TCP, where the
-// goroutine that waits receives.
+// TestWaitEndsWithItsContext: whenever the context ends, between any of Wait's looks at it and the next step. Over TCP,
+// where the goroutine that waits receives.
 func TestWaitEndsWithItsContext(t *testing.T) {
 	for name, wait := range map[string]func(*talk, context.Context) error{
 		"CQ.Wait": func(k *talk, ctx context.Context) error {
@@ -58,7 +59,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 				go func() { done <- wait(k, ctx) }()
 				select {
 				case <-ctx.Done():
-				case <-time.After(100 * time.Millisecond): // it looks less often
+				case <-time.After(100 * time.Millisecond): // Wait has looked fewer times
 				}
 				ctx.cancel()
 				select {

@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// eventFDs counts the eventfds that are open.
+// eventFDs counts the open eventfds.
 func eventFDs(t *testing.T) (n int) {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
@@ -60,7 +60,7 @@ func (s *side) blocks(ctx context.Context, peer *iwarp.QP, want int) <-chan erro
 	}
 }
 
-// TestBlockedWait ends as every other, and takes an eventfd while the connection is busy.
+// TestBlockedWait: it ends like any other wait, and uses an eventfd while the connection is busy.
 func TestBlockedWait(t *testing.T) {
 	if !testproc.Alone(t) {
 		return
@@ -123,7 +123,7 @@ func TestManyBlockedWaits(t *testing.T) {
 	}
 }
 
-// TestBlockedWaitLeavesTheProcessor to other goroutines, where there is only one.
+// TestBlockedWaitLeavesTheProcessor: the only processor is left to other goroutines.
 func TestBlockedWaitLeavesTheProcessor(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "1")
 	if !testproc.Alone(t) {

@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestVERBS_73_StatusesAreThoseOfLibibverbs: by number; each has a name of its own.
+// TestVERBS_73_StatusesAreThoseOfLibibverbs: by number. Each has its own name.
 func TestVERBS_73_StatusesAreThoseOfLibibverbs(t *testing.T) {
 	names := make(map[string]bool)
 	for status, number := range map[iwarp.Status]uint8{

@@ -63,7 +63,7 @@ func TestIsLibrary(t *testing.T) {
 	}
 }
 
-// A guest that stops in the middle fails what it did not end.
+// TestReporterFailsWhatDidNotEnd: a guest that stops in the middle fails the cases that it did not end.
 func TestReporterFailsWhatDidNotEnd(t *testing.T) {
 	share := t.TempDir()
 	cases := []*matrix.Case{&matrix.Cases[0], &matrix.Cases[1], &matrix.Cases[2]}
@@ -91,7 +91,7 @@ func TestSelected(t *testing.T) {
 	require.NotEmpty(t, l.selected(withKnobs))
 }
 
-// TestListHasWhatWouldRun and nothing else.
+// TestListHasWhatWouldRun: and nothing else.
 func TestListHasWhatWouldRun(t *testing.T) {
 	listed := func(c config) (names []string) {
 		var out bytes.Buffer
@@ -117,7 +117,7 @@ func TestListHasWhatWouldRun(t *testing.T) {
 	require.NotSubset(t, listed(config{run: all, table: matrix.NVMe}), figures)
 }
 
-// TestChoiceIsChecked before anything is installed, or removed.
+// TestChoiceIsChecked: before anything is installed or removed.
 func TestChoiceIsChecked(t *testing.T) {
 	all := regexp.MustCompile("")
 	some := regexp.MustCompile("crc")
@@ -168,7 +168,7 @@ func TestLock(t *testing.T) {
 	again()
 }
 
-// What is not DDP over SCTP in a capture is noticed.
+// TestJudgeSCTP: frames that are not DDP over SCTP in a capture are noticed.
 func TestJudgeSCTP(t *testing.T) {
 	const (
 		init     = "1\t1\t0x8000,0xc006\t0x00000001\t\t\t\t\n"

@@ -28,8 +28,8 @@ func TestParseSabotages(t *testing.T) {
 	}
 }
 
-// TestSabotagesAreLookedFor: each has cases in stock siw, which CI can run in one boot, and they
-// check what the sabotage spoils.
+// TestSabotagesAreLookedFor: each sabotage has cases in stock siw, which CI can run in one boot and which check what the
+// sabotage spoils.
 func TestSabotagesAreLookedFor(t *testing.T) {
 	l := &lab{config: config{planted: sabotages}}
 	var names []string
@@ -67,8 +67,7 @@ func TestSabotageIsJudgedByTheCapture(t *testing.T) {
 	}
 }
 
-// TestSabotagedSourcesCompile: the texts are where they are to be changed, and the original files
-// stay as they are.
+// TestSabotagedSourcesCompile: the texts to change are found, and the original files stay as they are.
 func TestSabotagedSourcesCompile(t *testing.T) {
 	dir := t.TempDir()
 	overlay, err := plant(t.Context(), sabotages, dir)

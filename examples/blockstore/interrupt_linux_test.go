@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestInterruptedInput: a program that waits for its input is ended by a second signal.
+// TestInterruptedInput: a second signal ends a program that waits for its input.
 func TestInterruptedInput(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beProgram is the variable of the environment that makes this binary blockstore.
+// beProgram is the environment variable that makes this binary run as blockstore.
 const beProgram = "BLOCKSTORE_TEST_PROGRAM"
 
 // serving runs a server of sixteen blocks until the test ends.
@@ -82,7 +82,7 @@ func TestHelp(t *testing.T) {
 	require.Equal(t, string(usage)+"\n", out.String())
 }
 
-// TestSIGTERM: a server that a service manager ends does so as after Ctrl-C.
+// TestSIGTERM: a server that a service manager ends behaves as after Ctrl-C.
 func TestSIGTERM(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be asked to end there")
@@ -101,7 +101,7 @@ func TestSIGTERM(t *testing.T) {
 	require.NoError(t, server.Wait(), "its status is 0")
 }
 
-// TestInputThatIsTooLong for a block is written nowhere; the server need not even be there.
+// TestInputThatIsTooLong: an input longer than a block is written nowhere. The server need not even exist.
 func TestInputThatIsTooLong(t *testing.T) {
 	addr, _ := serving(t)
 	whole := strings.Repeat("x", blockSize)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A fullProcess is a listener of a process that has no file descriptor left at first.
+// A fullProcess is a listener of a process that at first has no file descriptor left.
 type fullProcess struct {
 	net.Listener
 	fails int
@@ -43,7 +43,7 @@ type half struct{ net.Conn }
 
 func (h half) CloseWrite() error { return h.Close() }
 
-// TestTooManyOpenFiles: clients that use up the descriptors do not end the bridge, and with it the connections of all others.
+// TestTooManyOpenFiles: clients that use up the descriptors do not end the bridge, nor the connections of all others.
 func TestTooManyOpenFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -63,7 +63,7 @@ func TestTooManyOpenFiles(t *testing.T) {
 	})
 }
 
-// TestTooManyOpenFilesAtTheEnd keep it from nothing.
+// TestTooManyOpenFilesAtTheEnd: they do not keep the bridge from its end.
 func TestTooManyOpenFilesAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -76,7 +76,7 @@ func TestTooManyOpenFilesAtTheEnd(t *testing.T) {
 	})
 }
 
-// A slowEnd is a connection whose first Close waits, as that of a rsocket does whose peer is slow to take what was written.
+// A slowEnd is a connection whose first Close waits, as a rsocket's does if its peer is slow to take what was written.
 type slowEnd struct {
 	half
 	once sync.Once
@@ -96,8 +96,8 @@ func (s *slowEnd) Close() error {
 	return err
 }
 
-// TestTheBridgeEndsBehindItsConnections: it closes the RNIC then, and a peer with librdmacm would wait for ever for the end of a stream
-// that the RNIC has cut.
+// TestTheBridgeEndsBehindItsConnections: after them it closes the RNIC. A peer with librdmacm would wait for ever for
+// the end of a stream that the RNIC has cut.
 func TestTheBridgeEndsBehindItsConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/rsocket"
 )
 
-// TestRSK_19_GRPC has a server of gRPC on a rsocket.Listener, and a client that dials with rsocket.Dialer.
+// TestRSK_19_GRPC runs a gRPC server on a rsocket.Listener, and a client that dials with rsocket.Dialer.
 func TestRSK_19_GRPC(t *testing.T) {
 	rnic, err := iwarp.Open(nil)
 	require.NoError(t, err)

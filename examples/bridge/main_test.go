@@ -38,7 +38,7 @@ func start(t *testing.T, args ...string) string {
 	return addr
 }
 
-// upper is a server of TCP that answers everything in capital letters, when it has all of it.
+// upper is a TCP server that answers in capital letters when it has received everything.
 func upper(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -96,7 +96,7 @@ func TestThereAndBack(t *testing.T) {
 	all.Wait()
 }
 
-// TestATargetThatIsNotThere closes the connection.
+// TestATargetThatIsNotThere: the bridge closes the connection.
 func TestATargetThatIsNotThere(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestArguments(t *testing.T) {
 	require.Error(t, run(t.Context(), []string{"in", "nowhere", "x"}, io.Discard, io.Discard))
 }
 
-// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+// TestExitStatus: help is no failure, and a wrong call has its own status.
 func TestExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		args []string

@@ -19,7 +19,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
-// childEnv makes the test binary be filecopy itself: demo starts its own executable.
+// childEnv makes the test binary run as filecopy itself: demo starts its own executable.
 const childEnv = "FILECOPY_TEST_BE_FILECOPY"
 
 func TestMain(m *testing.M) {
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beFilecopy makes children of the test be filecopy. A race detector that has found
-// nothing would let them sleep for a second at their end.
+// beFilecopy makes children of the test run as filecopy. Without findings, their race detector would otherwise sleep for
+// a second at their end.
 func beFilecopy(t *testing.T) {
 	t.Setenv(childEnv, "1")
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
@@ -182,7 +182,7 @@ func TestServePrintsItsAddressAndEndsWithItsContext(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+// TestExitStatus: help is no failure, and a wrong call has its own status.
 func TestExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		args []string

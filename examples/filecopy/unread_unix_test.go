@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/testproc"
 )
 
-// TestUnreadDemo: where nothing reads what it prints the demo ends, and leaves neither files nor the server.
+// TestUnreadDemo: if its output is not read, the demo ends, and leaves neither files nor the server.
 func TestUnreadDemo(t *testing.T) {
 	errs := testproc.Unread(t, childEnv+"=1", "demo", "--size", "100000")
 	require.Contains(t, errs, "filecopy: write /dev/stdout: broken pipe")

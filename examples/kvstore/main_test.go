@@ -21,7 +21,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
-// TestMain lets the test program be the server of a measurement.
+// TestMain lets the test program run as the server of a measurement.
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		main()
@@ -36,7 +36,7 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// A server is a replica as its command has it.
+// A server is a replica as the command runs it.
 type server struct {
 	*testing.T
 	addr  string
@@ -116,7 +116,7 @@ func TestCommands(t *testing.T) {
 	require.ErrorIs(t, err, kv.ErrUnavailable)
 }
 
-// TestServeTellsWhyItDoesNot serve, before there is anything else to tell.
+// TestServeTellsWhyItDoesNot: the reason is the first line of its log.
 func TestServeTellsWhyItDoesNot(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, makeKeys([]string{dir, "a"}, io.Discard))
@@ -142,7 +142,7 @@ func TestServeTellsWhyItDoesNot(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// notADirectory is a file, below which root cannot make a directory either.
+// notADirectory returns the path of a file, below which even root cannot make a directory.
 func notADirectory(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
@@ -170,7 +170,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestBench: a short one. What it finds is of no interest here.
+// TestBench runs a short measurement. The results do not matter here.
 func TestBench(t *testing.T) {
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	var out bytes.Buffer
@@ -183,7 +183,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// TestBenchThatIsStopped: the process of the server ends by itself, and leaves no files.
+// TestBenchThatIsStopped: the server's process ends by itself, and leaves no files.
 func TestBenchThatIsStopped(t *testing.T) {
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	dir := t.TempDir()
@@ -207,18 +207,18 @@ func TestBenchThatIsStopped(t *testing.T) {
 	require.Empty(t, files())
 }
 
-// manyKeys are as many as a machine stores in a part of the time that a test has, with other tests beside it. The race detector makes
-// each Put ten times as long.
+// manyKeys is a number that a machine stores in a part of a test's time, with other tests running. With the race
+// detector, each Put takes ten times as long.
 var manyKeys = map[bool]int{false: 1 << 14, true: 1 << 11}[raceorder.Enabled]
 
-// TestBenchOfManyKeys: the index and the log have room for all of them.
+// TestBenchOfManyKeys: all of them fit into the index and the log.
 func TestBenchOfManyKeys(t *testing.T) {
 	s := new(benchServer)
 	defer func() { require.NoError(t, s.close()) }()
 	require.NoError(t, s.open(testContext(t), &options{keys: manyKeys, depth: 32}))
 }
 
-// TestBaseline answers what it is asked for, and allocates nothing for it.
+// TestBaseline: the server answers requests, and allocates nothing for them.
 func TestBaseline(t *testing.T) {
 	s := new(benchServer)
 	defer func() { require.NoError(t, s.close()) }()
@@ -244,7 +244,7 @@ func TestBaseline(t *testing.T) {
 		}
 	}))
 
-	// A connection that ends in the midst of a request ends its server.
+	// A connection that ends in the middle of a request ends its server.
 	raw, err := net.Dial("tcp", s.l.Addr().String())
 	require.NoError(t, err)
 	_, err = raw.Write([]byte{10, 'a'})
@@ -252,7 +252,7 @@ func TestBaseline(t *testing.T) {
 	require.NoError(t, raw.Close())
 }
 
-// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+// TestExitStatus: help is no failure, and a wrong call has its own status.
 func TestExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -274,7 +274,7 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// TestMasterKeyThatIsNotWhole, as a full disk may leave it, stays as it is, and no key is derived from it.
+// TestMasterKeyThatIsNotWhole: a full disk may leave such a file. It stays as it is, and no key is derived from it.
 func TestMasterKeyThatIsNotWhole(t *testing.T) {
 	for _, left := range []string{"", "\n", "00112233\n", strings.Repeat("0", 2*kv.MasterLen-1)} {
 		dir := t.TempDir()
@@ -288,8 +288,8 @@ func TestMasterKeyThatIsNotWhole(t *testing.T) {
 	}
 }
 
-// TestKeyTakesThePlaceOfAnother at once: the file that was there is not written, the new one has its rights, and what cannot take the
-// place is removed.
+// TestKeyTakesThePlaceOfAnother: the replacement is atomic. The old file is not written to, the new one has its rights,
+// and a new file that cannot take its place is removed.
 func TestKeyTakesThePlaceOfAnother(t *testing.T) {
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "a"+keySuffix), filepath.Join(dir, "other")
@@ -316,13 +316,13 @@ func TestKeyTakesThePlaceOfAnother(t *testing.T) {
 	require.Len(t, all, 3, "%v", all)
 }
 
-// TestKeyOfATenantThatIsNamedMaster does not replace the master key.
+// TestKeyOfATenantThatIsNamedMaster: it does not replace the master key.
 func TestKeyOfATenantThatIsNamedMaster(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, makeKeys([]string{dir, "a"}, io.Discard))
 	before, err := readKey(filepath.Join(dir, masterFile))
 	require.NoError(t, err)
-	for _, name := range []string{"master", "./master", "a/../master", "Master"} { // the last one where case does not matter
+	for _, name := range []string{"master", "./master", "a/../master", "Master"} { // the last one is the same file where case does not matter
 		require.ErrorContains(t, makeKeys([]string{dir, "b", name}, io.Discard), "would replace master.key")
 	}
 	after, err := readKey(filepath.Join(dir, masterFile))
@@ -330,8 +330,8 @@ func TestKeyOfATenantThatIsNamedMaster(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// TestNumbersThatServeRefuses, before it makes a file: a number of buckets that is cut, or a size of the log that stands for another one,
-// would be those of the file for ever.
+// TestNumbersThatServeRefuses: serve refuses a number of buckets that would be truncated, and a log size that stands for
+// another one, before it makes a file, which would keep them for ever.
 func TestNumbersThatServeRefuses(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, run(t.Context(), []string{"keys", dir, "tenant"}, nil, t.Output(), t.Output()))
@@ -345,7 +345,7 @@ func TestNumbersThatServeRefuses(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "file"))
 }
 
-// TestProcessThatDoesNotStart: the error is the reason alone.
+// TestProcessThatDoesNotStart: the error is only the reason.
 func TestProcessThatDoesNotStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

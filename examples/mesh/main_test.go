@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
-// childEnv makes the test binary be the program itself, which starts its own executable.
+// childEnv makes the test binary run as the program itself, which starts its own executable.
 const childEnv = "MESH_TEST_BE_MESH"
 
 func TestMain(m *testing.M) {
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beMesh makes children of the test be the program. A race detector that has found nothing would
-// let them sleep for a second at their end.
+// beMesh makes children of the test run as the program. Without findings, their race detector would otherwise sleep for
+// a second at their end.
 func beMesh(t *testing.T) {
 	t.Setenv(childEnv, "1")
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
@@ -67,7 +67,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestCommandsThatMakeNoSense are answered, and the process goes on.
+// TestCommandsThatMakeNoSense: they are answered, and the process goes on.
 func TestCommandsThatMakeNoSense(t *testing.T) {
 	start := command{Do: "start", Size: 100, Addr: "127.0.0.1:0", Keys: newGeneration(1, 2).of(0)}
 	var in, out bytes.Buffer
@@ -88,7 +88,8 @@ func TestCommandsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// TestInputThatEndsMeanwhile ends what a process does: the program that has started it may have been killed.
+// TestInputThatEndsMeanwhile: it ends the process's work, since the program that started the process may have been
+// killed.
 func TestInputThatEndsMeanwhile(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -98,7 +99,7 @@ func TestInputThatEndsMeanwhile(t *testing.T) {
 	go func() { ended <- obey(ctx, in, &out) }()
 	for _, c := range []command{
 		{Do: "start", Size: 100, Addr: "127.0.0.1:0", Keys: newGeneration(1, 2).of(0)},
-		{Do: "connect", Addrs: []string{"", "127.0.0.1:0"}}, // which it tries until that is there
+		{Do: "connect", Addrs: []string{"", "127.0.0.1:0"}}, // it tries that address until it is there
 	} {
 		require.NoError(t, json.NewEncoder(w).Encode(c))
 	}
@@ -116,7 +117,7 @@ func TestInputThatEndsMeanwhile(t *testing.T) {
 	require.Empty(t, r.Err)
 }
 
-// TestWrongDataAreNoticed by the process that they were written to, and in what it reports.
+// TestWrongDataAreNoticed: the process that they were written to notices them and reports them.
 func TestWrongDataAreNoticed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -146,7 +147,7 @@ func TestWrongDataAreNoticed(t *testing.T) {
 	require.Equal(t, 1, seen())
 }
 
-// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+// TestExitStatus: help is no failure, and a wrong call has its own status.
 func TestExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -157,7 +158,7 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// TestProcessThatDoesNotStart: the error is the reason alone.
+// TestProcessThatDoesNotStart: the error is only the reason.
 func TestProcessThatDoesNotStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A fullProcess is a listener of a process that has no file descriptor left at first.
+// A fullProcess is a listener of a process that at first has no file descriptor left.
 type fullProcess struct {
 	net.Listener
 	fails int
@@ -37,7 +37,7 @@ func TestTooManyOpenFiles(t *testing.T) {
 	})
 }
 
-// TestTooManyOpenFilesAtTheEnd do not keep it from its end.
+// TestTooManyOpenFilesAtTheEnd: they do not keep the server from its end.
 func TestTooManyOpenFilesAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStream(&fullProcess{fails: 1 << 30})

@@ -16,8 +16,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A bridge takes RPC with record marks from a client of TCP, and carries it by RDMA as Linux does: long arguments of WRITE
-// in a Read chunk, data of READ in a Write chunk, other long replies in a Reply chunk.
+// A bridge takes RPC with record marks from a TCP client, and carries it over RDMA as Linux does: long arguments of
+// WRITE in a Read chunk, data of READ in a Write chunk, and other long replies in a Reply chunk.
 type bridge struct {
 	l              net.Listener
 	qp             *iwarp.QP
@@ -97,12 +97,12 @@ func words(w ...uint32) (b []byte) {
 	return b
 }
 
-// segment is the memory of the bridge as a segment.
+// segment describes the memory of the bridge as a segment.
 func (b *bridge) segment(n int) []byte {
 	return binary.BigEndian.AppendUint64(words(uint32(b.chunk.STag()), uint32(n)), firstOffset)
 }
 
-// data is how many octets the data of a WRITE has. The credential and the verifier are empty.
+// data returns the length of the data of a WRITE. The credential and the verifier must be empty.
 func data(msg []byte) int {
 	handle := int(binary.BigEndian.Uint32(msg[40:])+3) &^ 3
 	return int(binary.BigEndian.Uint32(msg[44+handle+8:]))
@@ -151,13 +151,13 @@ func (b *bridge) call(ctx context.Context, msg []byte) ([]byte, error) {
 	return b.reply(b.inline[:length])
 }
 
-// reply puts a reply together.
+// reply assembles a reply.
 func (b *bridge) reply(m []byte) ([]byte, error) {
 	word := func(at int) int { return int(binary.BigEndian.Uint32(m[at:])) }
 	switch {
 	case word(12) > 1 || word(16) != 0:
 		return nil, errReply
-	case word(12) == 1: // NOMSG: the Reply chunk has it
+	case word(12) == 1: // NOMSG: the message is in the Reply chunk
 		b.written += word(36)
 		return slices.Clone(b.memory[:word(36)]), nil
 	case word(20) == 1: // a Write chunk

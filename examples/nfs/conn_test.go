@@ -22,7 +22,8 @@ func nullCall(xid uint32) (b []byte) {
 	return b
 }
 
-// TestClientThatReadsNoReplies: go-nfs has read some of its calls when it goes away, and the goroutine that would write the replies ends.
+// TestClientThatReadsNoReplies: go-nfs has read some of the client's calls when the client goes away. The goroutine that
+// would write the replies ends.
 func TestClientThatReadsNoReplies(t *testing.T) {
 	fs, err := newFilesystem(t.TempDir(), false)
 	require.NoError(t, err)
@@ -37,11 +38,11 @@ func TestClientThatReadsNoReplies(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, client.Close())
 		s.tasks.Wait()
-	}) // which fails if a goroutine is left
+	}) // it fails if a goroutine is left
 }
 
-// TestConnectionThatIsLeft: go-nfs leaves a connection whose RPC it cannot parse. It is closed, or clients could use up the descriptors. One
-// that go-nfs reads from may be idle.
+// TestConnectionThatIsLeft: go-nfs leaves a connection whose RPC it cannot parse. The connection is closed, since
+// clients could otherwise use up the descriptors. A connection that go-nfs reads from may be idle.
 func TestConnectionThatIsLeft(t *testing.T) {
 	fs, err := newFilesystem(t.TempDir(), false)
 	require.NoError(t, err)

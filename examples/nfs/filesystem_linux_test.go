@@ -52,7 +52,8 @@ func TestPipesAreNotOpened(t *testing.T) {
 	}
 }
 
-// TestFilesAreClosedAfterAFailure: until they are, the room of one that was removed is not free. No collection closes them here.
+// TestFilesAreClosedAfterAFailure: until then, the space of a removed file is not free. The garbage collector closes
+// none here.
 func TestFilesAreClosedAfterAFailure(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	dir := t.TempDir()
@@ -91,7 +92,8 @@ func TestFilesAreClosedAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestAttributesOfALink are its own: "cp -a" sets the times of links, and those of the files that they lead to stay as they are.
+// TestAttributesOfALink: they are its own. "cp -a" sets the times of links, and the times of the files that they lead to
+// do not change.
 func TestAttributesOfALink(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
@@ -124,7 +126,8 @@ func TestAttributesOfALink(t *testing.T) {
 	}
 }
 
-// TestFilesOfAnotherFileSystemHaveNoHandles: two of them may have the same number, and one would be written in place of the other.
+// TestFilesOfAnotherFileSystemHaveNoHandles: two files on different file systems may have the same number, and one would
+// be written instead of the other.
 func TestFilesOfAnotherFileSystemHaveNoHandles(t *testing.T) {
 	mounted, err := os.Stat("/proc/self")
 	if err != nil {
@@ -143,7 +146,7 @@ func TestFilesOfAnotherFileSystemHaveNoHandles(t *testing.T) {
 	require.Equal(t, "etc", h.where(t, h.ToHandle(h.fs, []string{"etc"})))
 }
 
-// TestSearchesStayOnTheFileSystem, and go on behind what is mounted.
+// TestSearchesStayOnTheFileSystem: they skip mounts, and continue after them.
 func TestSearchesStayOnTheFileSystem(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "a"), 0o755))
@@ -160,7 +163,7 @@ func TestSearchesStayOnTheFileSystem(t *testing.T) {
 	require.Len(t, h.fs.handles.paths, 4)
 }
 
-// TestGenerations tell a file from an earlier one with its number, on file systems that keep no time of birth.
+// TestGenerations: they distinguish a file from an earlier one with its number, on file systems without birth times.
 func TestGenerations(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	numbers := make(map[uint64]uint64) // with the last generation
@@ -179,10 +182,11 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// asUser takes from the thread what lets it open each file whatever its mode is. The calls are those of a process without privileges then.
+// asUser drops the thread's capability to open each file whatever its mode is. Its calls are then those of an
+// unprivileged process.
 func asUser(t *testing.T) {
 	t.Helper()
-	runtime.LockOSThread() // without an end: the thread ends with the goroutine
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
 	require.NoError(t, unix.Capget(&hdr, &caps[0]))
@@ -190,8 +194,8 @@ func asUser(t *testing.T) {
 	require.NoError(t, unix.Capset(&hdr, &caps[0]))
 }
 
-// TestFilesThatAreOpen at a client can be written and read whatever their mode is (RFC 1813 section 4.4): cp, tar and git make files that are
-// read-only, and write them then. Other files that are read-only stay so.
+// TestFilesThatAreOpen: a client can write and read its open files whatever their mode is (RFC 1813 section 4.4): cp,
+// tar and git make read-only files, and then write them. Other read-only files stay read-only.
 func TestFilesThatAreOpen(t *testing.T) {
 	dir := t.TempDir()
 	write(t, octets(20), dir, "other")

@@ -21,7 +21,7 @@ func opened(t *testing.T, dir string) *handler {
 	return newHandler(f)
 }
 
-// where is the path of a handle.
+// where returns the path of a handle.
 func (h *handler) where(t *testing.T, handle []byte) string {
 	t.Helper()
 	_, elems, err := h.FromHandle(handle)
@@ -29,7 +29,7 @@ func (h *handler) where(t *testing.T, handle []byte) string {
 	return filepath.ToSlash(h.fs.Join(elems...))
 }
 
-// TestHandlesAreStable over restarts and renames, here and elsewhere.
+// TestHandlesAreStable: over restarts and renames, here and elsewhere.
 func TestHandlesAreStable(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
@@ -60,7 +60,7 @@ func TestHandlesAreStable(t *testing.T) {
 	require.Equal(t, "d/file", opened(t, dir).where(t, file))
 }
 
-// TestStaleHandles are those of files that are gone, and what no server has made.
+// TestStaleHandles: handles of files that are gone, and handles that no server has made.
 func TestStaleHandles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, nil, dir, "file")
@@ -106,8 +106,8 @@ func TestLinksOutside(t *testing.T) {
 	require.NoError(t, h.fs.Remove("link"))
 }
 
-// TestReplacedFilesAreForgotten: a client that renames one file onto another, as editors do to store, makes the server remember no more
-// files than there are.
+// TestReplacedFilesAreForgotten: a client that renames one file onto another, as editors do when they save, does not
+// make the server remember more files than exist.
 func TestReplacedFilesAreForgotten(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("a handle is that of a path here")
@@ -132,7 +132,8 @@ func TestReplacedFilesAreForgotten(t *testing.T) {
 	require.Equal(t, "file", h.where(t, replaced))
 }
 
-// TestHandlesOfFilesThatAreGone are stale without a search: a client that renames a file onto another makes the handles stale that others have.
+// TestHandlesOfFilesThatAreGone: they are stale without a search. A client that renames a file onto another makes the
+// handles of other clients stale.
 func TestHandlesOfFilesThatAreGone(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("a handle is that of a path here")
@@ -162,7 +163,7 @@ func TestHandlesOfFilesThatAreGone(t *testing.T) {
 	require.Equal(t, 1, h.fs.handles.searches)
 }
 
-// TestRenameOfAFile looks at no other files, of which there may be many.
+// TestRenameOfAFile: it looks at no other files, of which there may be many.
 func TestRenameOfAFile(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("a handle is that of a path here")
@@ -182,7 +183,7 @@ func TestRenameOfAFile(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestRemovedFilesAreForgotten, also where no client has removed them.
+// TestRemovedFilesAreForgotten: even if no client has removed them.
 func TestRemovedFilesAreForgotten(t *testing.T) {
 	dir := t.TempDir()
 	h := opened(t, dir)
@@ -199,7 +200,8 @@ func TestRemovedFilesAreForgotten(t *testing.T) {
 	require.Zero(t, h.fs.handles.searches)
 }
 
-// TestMkdirOfTwoClients: one of them makes the directory, and only that one is told so, since programs take it for a lock.
+// TestMkdirOfTwoClients: one of them makes the directory, and only that client is told so, since programs use it as a
+// lock.
 func TestMkdirOfTwoClients(t *testing.T) {
 	h := opened(t, t.TempDir())
 	require.NoError(t, h.fs.MkdirAll("lock", 0o755))

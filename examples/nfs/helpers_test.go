@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// A client of the library never stops the goroutine of its cache.
+	// The client library never stops the goroutine of its cache.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/willscott/go-nfs-client/nfs.(*Target).cleanupCache"))
 }
 
@@ -34,7 +34,7 @@ func mounts(t *testing.T, addr string) *nfsc.Target {
 	t.Helper()
 	c, err := rpc.DialTCP("tcp", addr, false)
 	for tries := 0; errors.Is(err, syscall.EADDRINUSE) && tries < 1000; tries++ {
-		c, err = rpc.DialTCP("tcp", addr, false) // it takes a port at random, which may be in use
+		c, err = rpc.DialTCP("tcp", addr, false) // it uses a random port, which may be in use
 	}
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
@@ -51,7 +51,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// octets is n octets that count up.
+// octets returns n octets that count up.
 func octets(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

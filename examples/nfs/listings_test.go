@@ -13,7 +13,7 @@ import (
 	"github.com/willscott/go-nfs-client/nfs/xdr"
 )
 
-// TestListings are found by their verifier, as long as they are kept.
+// TestListings: their verifier finds them as long as they are kept.
 func TestListings(t *testing.T) {
 	dir := t.TempDir()
 	write(t, nil, dir, "one")
@@ -39,7 +39,7 @@ func TestListings(t *testing.T) {
 	require.Nil(t, h.DataForVerifier("", v))
 }
 
-// TestLargeListings do not take more and more memory.
+// TestLargeListings: their memory is bounded.
 func TestLargeListings(t *testing.T) {
 	dir := t.TempDir()
 	write(t, nil, dir, "one")
@@ -59,7 +59,7 @@ func TestLargeListings(t *testing.T) {
 	require.Nil(t, h.DataForVerifier("", small))
 }
 
-// piece reads a piece of a directory behind an entry.
+// piece reads a part of a directory after an entry.
 func piece(t *testing.T, v *nfsc.Target, dir []byte, behind, verifier uint64) (entries []nfsc.EntryPlus, verf uint64, eof bool) {
 	t.Helper()
 	res, err := v.Call(&struct {
@@ -94,8 +94,8 @@ func piece(t *testing.T, v *nfsc.Target, dir []byte, behind, verifier uint64) (e
 	return entries, head.CookieVerf, eof
 }
 
-// TestFilesThatChangeWhileTheyAreListed have the attributes of the file whose handle comes with them: another number makes Linux take the
-// handle for one that is stale, and an older size looks like that of the file now.
+// TestFilesThatChangeWhileTheyAreListed: an entry's attributes belong to the file whose handle comes with it. With
+// another file number, Linux takes the handle for stale, and an older size would look like the present one.
 func TestFilesThatChangeWhileTheyAreListed(t *testing.T) {
 	dir := t.TempDir()
 	names := make([]string, 40)

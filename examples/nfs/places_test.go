@@ -12,8 +12,8 @@ import (
 	nfsc "github.com/willscott/go-nfs-client/nfs"
 )
 
-// TestEachNameIsListedOnceWhileOthersComeAndGo: Linux goes on behind the cookie that it has reached, without a verifier, when it has seen
-// the directory change.
+// TestEachNameIsListedOnceWhileOthersComeAndGo: when Linux has seen the directory change, it continues after the cookie
+// that it has reached, without a verifier.
 func TestEachNameIsListedOnceWhileOthersComeAndGo(t *testing.T) {
 	dir := t.TempDir()
 	const stays = 60
@@ -48,7 +48,7 @@ func TestEachNameIsListedOnceWhileOthersComeAndGo(t *testing.T) {
 	}
 }
 
-// putNames puts the names in their places, and returns those of the listing.
+// putNames puts the names in their places, and returns the listed names.
 func putNames(t *testing.T, p *places, now time.Time, names ...string) (listed []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -70,7 +70,7 @@ func putNames(t *testing.T, p *places, now time.Time, names ...string) (listed [
 	return listed
 }
 
-// TestPlaces are kept while a directory is listed, are given to other names, and do not become more and more.
+// TestPlaces: they are kept while a directory is listed, are reused for other names, and do not grow in number.
 func TestPlaces(t *testing.T) {
 	var p places
 	now := time.Unix(1e9, 0)
@@ -87,7 +87,7 @@ func TestPlaces(t *testing.T) {
 	require.Empty(t, putNames(t, &p, now.Add(3*placesTime)))
 }
 
-// TestPlacesAreBounded: there are those of some directories, and of so many names.
+// TestPlacesAreBounded: both the number of directories and the number of names are.
 func TestPlacesAreBounded(t *testing.T) {
 	var p places
 	now := time.Unix(1e9, 0)

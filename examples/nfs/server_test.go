@@ -15,7 +15,7 @@ import (
 	"github.com/willscott/go-nfs-client/nfs/xdr"
 )
 
-// uses does what programs do on a file system, and compares with the directory.
+// uses does what programs do on a file system, and compares the results with the directory.
 func uses(t *testing.T, v *nfsc.Target, dir string) {
 	t.Helper()
 	for _, n := range []int{0, 1, 3, 4000, 4096, 65537, 1<<20 - 1, 3<<20 + 5} {
@@ -67,7 +67,7 @@ func TestOverTCP(t *testing.T) {
 	uses(t, mounts(t, s.streams[1].Addr().String()), dir)
 }
 
-// TestOverRDMA serves the same over RDMA: data goes by chunks.
+// TestOverRDMA serves the same over RDMA, with data in chunks.
 func TestOverRDMA(t *testing.T) {
 	dir := t.TempDir()
 	s := serves(t, dir, false)
@@ -77,7 +77,7 @@ func TestOverRDMA(t *testing.T) {
 	require.Greater(t, b.read, 4<<20)
 }
 
-// TestRestart: handles of a server that has ended go on at the next one.
+// TestRestart: the next server accepts the handles of a server that has ended.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
@@ -96,7 +96,7 @@ func TestRestart(t *testing.T) {
 	require.EqualValues(t, 5000, attr.Filesize)
 }
 
-// TestCreateTellsTheAttributes of what was made: without them a client has to ask for them.
+// TestCreateTellsTheAttributes: without the attributes of the new object, a client has to ask for them.
 func TestCreateTellsTheAttributes(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
@@ -125,7 +125,7 @@ func TestCreateTellsTheAttributes(t *testing.T) {
 	require.EqualValues(t, 0o640, made.Attr.Attr.FileMode)
 }
 
-// TestRenameOntoADirectory: one that is empty is replaced (RFC 1813 section 3.3.14), and so it is by rename(2).
+// TestRenameOntoADirectory: an empty directory is replaced (RFC 1813 section 3.3.14), as by rename(2).
 func TestRenameOntoADirectory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("os.Root renames here, which refuses it")
@@ -150,7 +150,7 @@ func TestRenameOntoADirectory(t *testing.T) {
 	require.Error(t, v.Rename("/full", "/empty/file"), "nor a file by a directory")
 }
 
-// TestCreateOfAFileThatIsThere: a client that did not know of the file loses nothing of it.
+// TestCreateOfAFileThatIsThere: a client that did not know of the file does not truncate it.
 func TestCreateOfAFileThatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	write(t, octets(100), dir, "file")
@@ -194,7 +194,7 @@ func TestReadOnly(t *testing.T) {
 	require.Equal(t, octets(100), there)
 }
 
-// TestOptions: what cannot be served is an error.
+// TestOptions: options that cannot be served are an error.
 func TestOptions(t *testing.T) {
 	for what, o := range map[string]options{
 		"no directory":   {listen: "127.0.0.1:0", mount: "127.0.0.1:0", root: filepath.Join(t.TempDir(), "none")},

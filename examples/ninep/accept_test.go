@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A fullProcess is a listener of a process that has no file descriptor left at first.
+// A fullProcess is a listener of a process that at first has no file descriptor left.
 type fullProcess struct {
 	net.Listener
 	fails  int
@@ -37,7 +37,7 @@ func (l *fullProcess) Close() error {
 	return nil
 }
 
-// A once is a handler that tells that there is a connection.
+// A once is a handler that reports a connection.
 type once chan struct{}
 
 func (o once) Handle(io.ReadCloser, io.WriteCloser) error {

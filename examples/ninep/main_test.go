@@ -44,7 +44,7 @@ func TestFlags(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, io.Discard, io.Discard), flag.ErrHelp)
 }
 
-// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+// TestExitStatus: help is no failure, and a wrong call has its own status.
 func TestExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -55,7 +55,7 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// TestServe serves both transports; the client of trans=tcp is that of p9, and that of trans=rdma only connects.
+// TestServe serves both transports. The client of trans=tcp is p9's, and the client of trans=rdma only connects.
 func TestServe(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte("text"), 0o600))

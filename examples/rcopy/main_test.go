@@ -42,7 +42,7 @@ func serving(t *testing.T) (addr, dir string) {
 	return addr, dir
 }
 
-// TestPut copies files of all lengths that matter, one over the other.
+// TestPut copies files of all interesting lengths, one over the other.
 func TestPut(t *testing.T) {
 	addr, dir := serving(t)
 	file := filepath.Join(t.TempDir(), "file")
@@ -58,7 +58,7 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// TestPutFails where the server cannot make the file.
+// TestPutFails: the server cannot make the file.
 func TestPutFails(t *testing.T) {
 	addr, dir := serving(t)
 	file := filepath.Join(t.TempDir(), "file")
@@ -75,7 +75,7 @@ func TestPutFails(t *testing.T) {
 	require.Error(t, run(t.Context(), []string{"serve", file + "x"}, io.Discard, io.Discard))
 }
 
-// TestAddresses: the port is optional, also behind an address of IPv6.
+// TestAddresses: the port is optional, also after an IPv6 address.
 func TestAddresses(t *testing.T) {
 	for addr, want := range map[string]string{
 		"host": "host:7427", "host:1": "host:1", "192.0.2.1": "192.0.2.1:7427", "::1": "[::1]:7427", "[::1]": "[::1]:7427", "[::1]:1": "[::1]:1", "fe80::1%eth0": "[fe80::1%eth0]:7427",
@@ -84,7 +84,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestAFileThatShrinks: the error tells that it is the file, and not the connection.
+// TestAFileThatShrinks: the error blames the file, and not the connection.
 func TestAFileThatShrinks(t *testing.T) {
 	open := header{command: open | answer, length: headerSize}
 	c := wire{bytes.NewReader(open.append(nil)), io.Discard}
@@ -125,7 +125,7 @@ type wire struct {
 	io.Writer
 }
 
-// TestCapturedClient: what librdmacm's client has sent is answered as its server has.
+// TestCapturedClient: the messages of librdmacm's client are answered as its server answered them.
 func TestCapturedClient(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "tmp"), 0o700))
@@ -147,7 +147,7 @@ func TestCapturedClient(t *testing.T) {
 	}
 }
 
-// TestCapturedServer: the client sends what librdmacm's has.
+// TestCapturedServer: the client sends what librdmacm's client sent.
 func TestCapturedServer(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "small2")
 	require.NoError(t, os.WriteFile(name, []byte("hello\n"), 0o644))
@@ -168,7 +168,8 @@ func TestCapturedServer(t *testing.T) {
 	}
 }
 
-// TestServerThatTakesNoMore of a file: its answer tells why, and not that it has ended the connection then.
+// TestServerThatTakesNoMore: if the server accepts no more of a file, its answer says why, and not that it then ended
+// the connection.
 func TestServerThatTakesNoMore(t *testing.T) {
 	rnic, err := iwarp.Open(nil)
 	require.NoError(t, err)
@@ -204,7 +205,7 @@ func TestServerThatTakesNoMore(t *testing.T) {
 	_ = c.Close()
 }
 
-// FuzzSession sends anything to a server.
+// FuzzSession sends arbitrary octets to a server.
 func FuzzSession(f *testing.F) {
 	b, err := hex.DecodeString(captured.client[0] + captured.client[1] + captured.client[2] + captured.client[3])
 	require.NoError(f, err)
@@ -217,7 +218,7 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+// TestExitStatus: help is no failure, and a wrong call has its own status.
 func TestExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		args []string

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPutOntoAPipe fails: a server that opened it would wait for its other end, and could not end meanwhile.
+// TestPutOntoAPipe: it fails. A server that opened the pipe would wait for its other end, and could not end meanwhile.
 func TestPutOntoAPipe(t *testing.T) {
 	addr, dir := serving(t)
 	pipe := filepath.Join(dir, "pipe")
@@ -27,14 +27,14 @@ func TestPutOntoAPipe(t *testing.T) {
 		require.EqualError(t, err, "the server answers command 1: invalid argument")
 	case <-time.After(10 * time.Second):
 		t.Error("it waits")
-		r, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0) // for the server to go on
+		r, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0) // lets the server go on
 		require.NoError(t, err)
 		_ = r.Close()
 		t.Log(<-ended)
 	}
 }
 
-// TestStatusOfAFailure is its errno, so that the client tells why.
+// TestStatusOfAFailure: the status is the errno, so that the client reports the reason.
 func TestStatusOfAFailure(t *testing.T) {
 	addr, dir := serving(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
@@ -56,7 +56,7 @@ func TestStatusOfAFailure(t *testing.T) {
 	require.EqualError(t, statusError(write, h.data), "the server answers command 3: no space left on device")
 }
 
-// TestPutOfAPipe fails: a client that opened it would wait for its other end, and take no notice of signals meanwhile.
+// TestPutOfAPipe: it fails. A client that opened the pipe would wait for its other end, and ignore signals meanwhile.
 func TestPutOfAPipe(t *testing.T) {
 	addr, _ := serving(t)
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -68,7 +68,7 @@ func TestPutOfAPipe(t *testing.T) {
 		require.EqualError(t, err, pipe+" is no file")
 	case <-time.After(10 * time.Second):
 		t.Error("it waits")
-		w, err := os.OpenFile(pipe, os.O_RDWR, 0) // for the client to go on
+		w, err := os.OpenFile(pipe, os.O_RDWR, 0) // lets the client go on
 		require.NoError(t, err)
 		t.Log(<-ended)
 		require.NoError(t, w.Close())

@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
-// TestMain lets the test program be a target of demo.
+// TestMain lets the test program run as a target of demo.
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		main()
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// testContext is that of a test with targets, which there are none of on a big-endian host.
+// testContext returns the context of a test with targets, which big-endian hosts do not support.
 func testContext(t *testing.T) context.Context {
 	if bigEndian() {
 		t.Skip("no target starts on a big-endian host")
@@ -50,7 +50,7 @@ func TestCompare(t *testing.T) {
 	require.Contains(t, out.String(), "median of 10: pushed")
 }
 
-// TestFilesOfAnEarlierRun are named, and stay as they are.
+// TestFilesOfAnEarlierRun: the error names them, and they stay as they are.
 func TestFilesOfAnEarlierRun(t *testing.T) {
 	dir := t.TempDir()
 	for command, first := range map[string]string{"demo": "log0", "compare": "pushed"} {
@@ -118,7 +118,7 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster { return newClusterOf(t, start+4096) }
 
-// newClusterOf makes a cluster whose files have so many octets.
+// newClusterOf makes a cluster whose files have size octets.
 func newClusterOf(t *testing.T, size int64) *cluster {
 	c := &cluster{T: t, ctx: testContext(t), size: size, addrs: make([]string, 3)}
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ func (c *cluster) writer() *writer {
 	return w
 }
 
-// holdsOne makes all targets hold the record "one", of a writer that has ended.
+// holdsOne makes all targets hold the record "one". Its writer has ended.
 func (c *cluster) holdsOne() {
 	w := c.writer()
 	require.NoError(c, w.append(c.ctx, []byte("one")))
@@ -153,7 +153,7 @@ func (c *cluster) holdsOne() {
 	require.NoError(c, w.close())
 }
 
-// holdsTwo makes all targets hold the record "one", and those but target 2, which is lost, "two" as well, of a writer that has
+// holdsTwo makes all targets hold the record "one", and all but target 2, which is lost, also "two". Their writer has
 // ended.
 func (c *cluster) holdsTwo() {
 	w := c.writer()
@@ -164,7 +164,7 @@ func (c *cluster) holdsTwo() {
 	require.NoError(c, w.close())
 }
 
-// records are those of a target's file.
+// records returns the records of a target's file.
 func (c *cluster) records(i int) string {
 	b, err := os.ReadFile(c.paths[i])
 	require.NoError(c, err)
@@ -208,8 +208,7 @@ func TestRecoveryAfterTheLossOfAnyOne(t *testing.T) {
 	}
 }
 
-// TestOldTermIsGivenUp: a target has a record that no majority has seen, and misses one
-// that took its place.
+// TestOldTermIsGivenUp: a target has a record that no majority has seen, and lacks the record that replaced it.
 func TestOldTermIsGivenUp(t *testing.T) {
 	c := newCluster(t)
 	w := c.writer()
@@ -250,7 +249,7 @@ func TestFullLog(t *testing.T) {
 	require.ErrorIs(t, w.append(c.ctx, make([]byte, 100)), errFull)
 }
 
-// TestTargetWhoseDemoIsKilled ends by itself: the system closes what the demo has of its standard input.
+// TestTargetWhoseDemoIsKilled: it ends by itself, because the system closes the demo's end of its standard input.
 func TestTargetWhoseDemoIsKilled(t *testing.T) {
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	c, err := spawn(testContext(t), "127.0.0.1:0", filepath.Join(t.TempDir(), "log"), 1<<20)
@@ -260,11 +259,11 @@ func TestTargetWhoseDemoIsKilled(t *testing.T) {
 	require.NoError(t, c.cmd.Wait(), "its status is 0")
 }
 
-// TestTargetOnABigEndianHost is refused before there is a file.
+// TestTargetOnABigEndianHost: it is refused before it makes a file.
 func TestTargetOnABigEndianHost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // so that a target that has started ends
+	cancel() // so that a target that has started ends nevertheless
 	err := run(ctx, []string{"target", "-file-size", "8192", path}, io.Discard)
 	if !bigEndian() {
 		require.FileExists(t, path)
@@ -274,7 +273,7 @@ func TestTargetOnABigEndianHost(t *testing.T) {
 	require.NoFileExists(t, path)
 }
 
-// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+// TestExitStatus: help is no failure, and a wrong call has its own status.
 func TestExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		args []string

@@ -19,7 +19,7 @@ import (
 	"github.com/goiwarp/iwarp/commit"
 )
 
-// begun makes a writer that has found a log, and does nothing with it by itself.
+// begun makes a writer that has found the log, and does nothing more by itself.
 func (c *cluster) begun() (w *writer, marks []mark) {
 	w = newWriter(c.addrs, c.size)
 	_, w.stop = context.WithCancel(c.ctx)
@@ -29,8 +29,8 @@ func (c *cluster) begun() (w *writer, marks []mark) {
 	return w, marks
 }
 
-// TestRecoveryThatEndsEarly: a writer that ends while it brings the targets to its log leaves what an earlier
-// one has written.
+// TestRecoveryThatEndsEarly: if a writer ends while it brings the targets to its log, the records of earlier writers
+// stay.
 func TestRecoveryThatEndsEarly(t *testing.T) {
 	for lost := range 4 { // 3: none
 		c := newClusterOf(t, start+4<<20)
@@ -70,8 +70,8 @@ func TestRecoveryThatEndsEarly(t *testing.T) {
 	}
 }
 
-// TestATermIsOneWriters: a writer that has reached a single target with its term ends. The next one,
-// which does not see that target, has another term.
+// TestATermIsOneWriters: a writer ends after only one target has its term. The next writer, which does not see that
+// target, has another term.
 func TestATermIsOneWriters(t *testing.T) {
 	c := newCluster(t)
 	c.holdsOne()
@@ -110,12 +110,12 @@ func (c *cluster) flip(i int, off int64, bit byte) {
 	require.NoError(c, f.Close())
 }
 
-// TestMarkWithATermThatWasNotNoted is damaged, and does not win against those that have more records: a writer is refused as often as
-// it tries, until the target has a new file.
+// TestMarkWithATermThatWasNotNoted: the mark is damaged, and does not win against marks with more records. Every attempt
+// of a writer is refused, until the target has a new file.
 func TestMarkWithATermThatWasNotNoted(t *testing.T) {
 	c := newCluster(t)
 	c.holdsTwo()
-	c.flip(2, markAt+6, 1<<1) // of the term
+	c.flip(2, markAt+6, 1<<1) // of the mark's term
 	c.start(2)
 	for range 3 {
 		_, err := openWriter(c.ctx, c.addrs, c.size)
@@ -135,7 +135,8 @@ func TestMarkWithATermThatWasNotNoted(t *testing.T) {
 	}
 }
 
-// TestTargetsThatCameLater have noted the term of their marks: a writer needs none of those that its predecessor began with.
+// TestTargetsThatCameLater: they have noted the term of their marks, so that a writer needs none of the targets that its
+// predecessor began with.
 func TestTargetsThatCameLater(t *testing.T) {
 	c := newCluster(t)
 	c.lose(2)
@@ -158,7 +159,7 @@ func TestTargetsThatCameLater(t *testing.T) {
 	}
 }
 
-// TestDamagedRecord of one target: another one with the same mark has it, and the damaged one gets it again.
+// TestDamagedRecord: another target with the same mark has the record, and the damaged target gets it again.
 func TestDamagedRecord(t *testing.T) {
 	for damaged := range 2 {
 		c := newCluster(t)
@@ -180,12 +181,12 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// A proxy is on the way to a target, and may keep what a writer sends.
+// A proxy forwards to a target, and can hold back what a writer sends.
 type proxy struct {
 	*testing.T
 	l    net.Listener
 	mu   sync.Mutex
-	kept *bytes.Buffer // nil: nothing is kept
+	kept *bytes.Buffer // nil: everything is forwarded
 	to   net.Conn
 }
 
@@ -200,7 +201,7 @@ func newProxy(t *testing.T, addr string) *proxy {
 	return p
 }
 
-// forward takes one connection.
+// forward serves one connection.
 func (p *proxy) forward() {
 	from, err := p.l.Accept()
 	if err != nil {
@@ -226,7 +227,7 @@ func (p *proxy) keep() {
 	p.kept = new(bytes.Buffer)
 }
 
-// keeps waits until something that was kept has these octets in it.
+// keeps waits until the octets held back contain these.
 func (p *proxy) keeps(octets string) {
 	require.Eventually(p, func() bool {
 		p.mu.Lock()
@@ -235,15 +236,15 @@ func (p *proxy) keeps(octets string) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-// release sends what was kept, and waits until the target has ended the connection.
+// release sends what was held back, and waits until the target has ended the connection.
 func (p *proxy) release() {
 	_, _ = p.to.Write(p.kept.Bytes()) // the target may have ended it before
 	_ = p.to.(*net.TCPConn).CloseWrite()
 	_, _ = io.Copy(io.Discard, p.to)
 }
 
-// TestWriterThatHasEndedIsNotHeardAnyMore: what it has sent last is on its way for longer than another writer takes to
-// begin. It has a mark of the term before in it.
+// TestWriterThatHasEndedIsNotHeardAnyMore: the writer's last octets arrive after another writer has begun. They contain
+// a mark of the previous term.
 func TestWriterThatHasEndedIsNotHeardAnyMore(t *testing.T) {
 	c := newCluster(t)
 	p := newProxy(t, c.addrs[0])
@@ -272,12 +273,12 @@ func TestWriterThatHasEndedIsNotHeardAnyMore(t *testing.T) {
 	}
 }
 
-// A disk is a file whose syncs may fail: they drop what was written, as those of a system do.
+// A disk is a file whose syncs may fail. A failed sync drops what was written, as a system's does.
 type disk struct {
 	mu              sync.Mutex
 	cached, durable []byte
 	dirty           []commit.Range
-	fails           func() error // asked by a sync that follows a write of the mark
+	fails           func() error // called by a sync that follows a write of the mark
 }
 
 func (d *disk) Size() int64 { return int64(len(d.cached)) }
@@ -315,12 +316,12 @@ func (d *disk) Sync() error {
 	return nil
 }
 
-// A diskFile is a disk as the file of a target.
+// A diskFile makes a disk the file of a target.
 type diskFile struct{ *commit.Buffer }
 
 func (diskFile) Close() error { return nil }
 
-// startOn starts a target again, with a disk in place of its file.
+// startOn starts a target again, with a disk instead of its file.
 func (c *cluster) startOn(i int, d commit.SyncBuffer) {
 	file, err := commit.NewBuffer(d)
 	require.NoError(c, err)
@@ -329,8 +330,8 @@ func (c *cluster) startOn(i int, d commit.SyncBuffer) {
 	go func() { _ = c.targets[i].accept(c.ctx) }()
 }
 
-// TestMarkThatIsNotDurable: a writer that connects again after a failed sync of the mark does not take the mark that
-// it reads for a durable one.
+// TestMarkThatIsNotDurable: a writer that connects again after a failed sync of the mark reads that mark, and does not
+// take it for durable.
 func TestMarkThatIsNotDurable(t *testing.T) {
 	ctx := testContext(t)
 	d := &disk{cached: make([]byte, start+4096), durable: make([]byte, start+4096), fails: func() error { return nil }}
@@ -370,7 +371,7 @@ func (s stuck) Sync() error {
 	return nil
 }
 
-// TestRecoveryWithATargetWhoseDiskIsStuck: it is one that is lost, though it answers all else.
+// TestRecoveryWithATargetWhoseDiskIsStuck: the target counts as lost, although it answers everything else.
 func TestRecoveryWithATargetWhoseDiskIsStuck(t *testing.T) {
 	c := newCluster(t)
 	c.lose(0)
@@ -401,7 +402,7 @@ func (d unreadable) ReadAt(p []byte, off int64) (int, error) {
 	return d.disk.ReadAt(p, off)
 }
 
-// TestLinksDoNotWaitForEachOther: a target that does not answer while its log is compared is one that is lost.
+// TestLinksDoNotWaitForEachOther: a target that does not answer while its log is compared counts as lost.
 func TestLinksDoNotWaitForEachOther(t *testing.T) {
 	c := newCluster(t)
 	c.holdsOne()
@@ -426,7 +427,7 @@ func TestLinksDoNotWaitForEachOther(t *testing.T) {
 	require.NoError(t, w.close())
 }
 
-// TestWhatIsWrittenAtOnceEndsWithARecord: a mark within a record would be one of a log that is damaged.
+// TestWhatIsWrittenAtOnceEndsWithARecord: a mark within a record would mean a damaged log.
 func TestWhatIsWrittenAtOnceEndsWithARecord(t *testing.T) {
 	w := newWriter(nil, start+4<<20)
 	var ends []uint64
@@ -436,7 +437,7 @@ func TestWhatIsWrittenAtOnceEndsWithARecord(t *testing.T) {
 		ends = append(ends, end)
 	}
 	tail := uint64(start)
-	for _, want := range []uint64{ends[0], ends[1], ends[3]} { // the second is longer than what is written at once
+	for _, want := range []uint64{ends[0], ends[1], ends[3]} { // the second record is longer than what is written at once
 		end, err := w.next(t.Context(), tail)
 		require.NoError(t, err)
 		require.Equal(t, want, end)
@@ -444,7 +445,7 @@ func TestWhatIsWrittenAtOnceEndsWithARecord(t *testing.T) {
 	}
 }
 
-// TestTargetThatCannotServeAWriter: the writer is told, and does not wait.
+// TestTargetThatCannotServeAWriter: the writer gets an error instead of waiting.
 func TestTargetThatCannotServeAWriter(t *testing.T) {
 	ctx := testContext(t)
 	d := &disk{cached: make([]byte, start+4096), durable: make([]byte, start+4096)}
@@ -453,7 +454,7 @@ func TestTargetThatCannotServeAWriter(t *testing.T) {
 	s := &target{file: diskFile{b}}
 	require.NoError(t, s.listen(ctx, "127.0.0.1:0"))
 	defer s.close()
-	for err == nil { // until there are no more
+	for err == nil { // until the RNIC has no PD left
 		_, err = s.rnic.AllocPD()
 	}
 	go func() { _ = s.accept(ctx) }()

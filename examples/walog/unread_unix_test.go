@@ -10,9 +10,9 @@ import (
 	"github.com/goiwarp/iwarp/internal/testproc"
 )
 
-// TestUnreadDemo: where nothing reads what it prints the demo ends, and leaves neither files nor targets.
+// TestUnreadDemo: if its output is not read, the demo ends, and leaves neither files nor targets.
 func TestUnreadDemo(t *testing.T) {
-	testContext(t) // skips the test where no target starts
+	testContext(t) // skips the test if no target starts
 	errs := testproc.Unread(t, childEnv+"=1", "demo", "-records", "9", "-writers", "1")
 	require.Contains(t, errs, "walog: write /dev/stdout: broken pipe")
 }

@@ -18,7 +18,7 @@ import (
 // A dependency is a row of docs/dependencies.md.
 type dependency struct{ module, usedBy, licence string }
 
-// A goMod is what is needed of a go.mod file, as go mod edit prints it.
+// A goMod holds the required parts of a go.mod file, as go mod edit prints it.
 type goMod struct {
 	Module  struct{ Path string }
 	Require []struct {
@@ -29,7 +29,7 @@ type goMod struct {
 
 var dependencyRow = regexp.MustCompile("^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$")
 
-// documented reads the rows of a module in the document.
+// documented reads the rows of a module's section of the document.
 func documented(t *testing.T, doc, of string) []dependency {
 	t.Helper()
 	_, section, found := strings.Cut(doc, "\n## "+of+"\n")
@@ -44,13 +44,13 @@ func documented(t *testing.T, doc, of string) []dependency {
 	return rows
 }
 
-// parts are the parts of the project, in the order of the document, with the directories of those that have some.
+// parts are the parts of the project, in the order of the document, with their directories if they have any.
 var parts = []struct {
 	name string
 	dirs []string
 }{{"library", nil}, {"metrics", []string{"metrics"}}, {"tracing", []string{"tracing"}}, {"commands", []string{"cmd"}}, {"examples", []string{"examples"}}, {"lab", []string{"interop"}}, {"tests", nil}}
 
-// partOf tells to which part a file belongs. Packages with a name that ends in test are helpers of tests.
+// partOf returns the part to which a file belongs. A package whose name ends in test is a helper of tests.
 func partOf(f *measure.File) string {
 	if f.IsTest() || under(f.Package(), testOnly) || strings.HasSuffix(f.Package(), "test") {
 		return "tests"
@@ -84,7 +84,7 @@ func imports(f *measure.File, module string) bool {
 	return slices.ContainsFunc(f.Imports(), func(p string) bool { return under(p, []string{module}) })
 }
 
-// required reads the direct requirements of the module in a directory, but for our own.
+// required reads the direct requirements of the module in a directory, except our own modules.
 func required(t *testing.T, dir string) (of string, modules []string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json")
@@ -102,7 +102,7 @@ func required(t *testing.T, dir string) (of string, modules []string) {
 	return m.Module.Path, modules
 }
 
-// TestDependenciesAreDocumented holds docs/dependencies.md against go.mod and the imports of each module.
+// TestDependenciesAreDocumented compares docs/dependencies.md with go.mod and the imports of each module.
 func TestDependenciesAreDocumented(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join(root, "docs", "dependencies.md"))
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestDependenciesAreDocumented(t *testing.T) {
 	}
 }
 
-// licences are told apart by what their texts contain.
+// licences are recognised by a part of their text.
 var licences = map[string]string{
 	"MIT":          "Permission is hereby granted, free of charge, to any person obtaining a copy",
 	"Apache-2.0":   "Apache License\n                           Version 2.0",
@@ -133,12 +133,12 @@ var licences = map[string]string{
 	"MPL-2.0":      "Mozilla Public License Version 2.0",
 }
 
-// TestLicencesOfDependencies reads the licences of what the main module requires.
+// TestLicencesOfDependencies reads the licences of the modules that the main module requires.
 func TestLicencesOfDependencies(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join(root, "docs", "dependencies.md"))
 	require.NoError(t, err)
 	for _, row := range documented(t, string(doc), module) {
-		// A module that the tests which were built so far do not need is not in the cache of a new clone.
+		// The cache of a new clone lacks modules that no test built so far needs.
 		command := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", row.module)
 		command.Dir = root
 		out, err := command.Output()

@@ -11,14 +11,14 @@ import (
 	"github.com/goiwarp/iwarp/internal/arch/measure"
 )
 
-// longFunctions are the functions that exceed a limit of package measure: plain switches over
-// opcodes, or kinds of work requests. The list only shrinks.
+// longFunctions are the functions that exceed a limit of package measure: plain switches over opcodes or kinds of work
+// requests. The list may only shrink.
 var longFunctions = []string{
 	"rdmap/deliver.go upper.Untagged",
 	"rdmap/stream.go Request.prepare",
 }
 
-// checkFunctions finds functions that exceed a limit and are not excepted, and exceptions without such a function.
+// checkFunctions finds functions that exceed a limit without an exception, and exceptions without such a function.
 func checkFunctions(files []*measure.File, except []string) []string {
 	var wrong []string
 	needed := make(map[string]bool)

@@ -14,10 +14,10 @@ import (
 	"github.com/goiwarp/iwarp/internal/arch/measure"
 )
 
-// unfinished is how people mark work that is left over.
+// unfinished matches the marks of unfinished work.
 var unfinished = regexp.MustCompile(`\b(TODO|FIXME)\b`)
 
-// checkHouse holds one file against the rules of the house.
+// checkHouse checks one file against the rules of the house.
 func checkHouse(f *measure.File) []string {
 	var wrong []string
 	if n := f.Lines(); n > maxLines {
@@ -34,7 +34,7 @@ func checkHouse(f *measure.File) []string {
 // testName begins the comment of a test, or of a fuzz target.
 var testName = regexp.MustCompile(`^(Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9_]*`)
 
-// checkTestNames finds tests whose comments name others: the comment was left behind when the test was renamed or moved.
+// checkTestNames finds tests whose comments name another test: they were not adapted when the test was renamed or moved.
 func checkTestNames(f *measure.File) []string {
 	var wrong []string
 	for _, d := range f.AST.Decls {

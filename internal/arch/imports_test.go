@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/arch/measure"
 )
 
-// checkImports holds one file against the table and returns what is wrong.
+// checkImports checks one file against the table and returns what is wrong.
 func checkImports(f *measure.File) []string {
 	pkg := f.Package()
 	wrong := checkTestOnly(f)
@@ -52,7 +52,7 @@ func checkTestOnly(f *measure.File) []string {
 	return wrong
 }
 
-// allowed tells whether the file may import the path under its rule.
+// allowed reports whether the file may import the path under its rule.
 func allowed(f *measure.File, r rule, imp string) bool {
 	first, _, _ := strings.Cut(imp, "/")
 	if !strings.Contains(first, ".") {
@@ -189,8 +189,8 @@ func TestImportRulesLetTheRightOnesPass(t *testing.T) {
 	}
 }
 
-// TestProgramsOfOthersStayLight: a program that imports a package of the library, but for the observers, compiles none of the
-// modules that commands and exporters need.
+// TestProgramsOfOthersStayLight: a program that imports a package of the library, except the observers, compiles no
+// module that only commands and exporters need.
 func TestProgramsOfOthersStayLight(t *testing.T) {
 	packages := []string{"list", "-deps"}
 	for name := range table {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// linked are the modules of which programs that import the library may contain code. Those without a row in go.mod of their own
-// are what the others need.
+// linked are the modules whose code programs that import the library may contain. The modules that go.mod does not list
+// directly are requirements of the others.
 var linked = []string{
 	"github.com/ishidawataru/sctp",
 	"github.com/pion/logging",
@@ -21,10 +21,10 @@ var linked = []string{
 	"golang.org/x/sys",
 }
 
-// observers are packages that a program imports besides the library, for the sake of heavy libraries.
+// observers are packages that a program imports besides the library, in order to use heavy libraries.
 var observers = []string{"metrics", "tracing"}
 
-// libraryPackages are those that others can import, but for the observers.
+// libraryPackages returns the packages that others can import, except the observers.
 func libraryPackages(t *testing.T) []string {
 	t.Helper()
 	var packages []string
@@ -39,7 +39,7 @@ func libraryPackages(t *testing.T) []string {
 	return slices.Compact(packages)
 }
 
-// modulesLinked lists the modules of others that packages need on a system.
+// modulesLinked lists the third-party modules that packages need on a system.
 func modulesLinked(t *testing.T, system string, packages ...string) []string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}"}, packages...)...)
@@ -52,7 +52,7 @@ func modulesLinked(t *testing.T, system string, packages ...string) []string {
 	return slices.Compact(modules)
 }
 
-// TestLibraryLinksFewModules: what go list -deps shows of the library has no framework for commands, metrics or terminals.
+// TestLibraryLinksFewModules: go list -deps of the library shows no framework for commands, metrics or terminals.
 func TestLibraryLinksFewModules(t *testing.T) {
 	packages := libraryPackages(t)
 	require.Contains(t, packages, "./.")

@@ -12,10 +12,10 @@ import (
 	"github.com/goiwarp/iwarp/internal/arch/measure"
 )
 
-// leaky are functions that compare octets, and end at the first that differs.
+// leaky are functions that compare octets and stop at the first difference.
 var leaky = []string{"bytes.Equal", "bytes.Compare", "bytes.HasPrefix", "bytes.HasSuffix", "slices.Equal", "slices.Compare", "reflect.DeepEqual"}
 
-// checkMACs finds comparisons whose time tells how much is right.
+// checkMACs finds comparisons whose duration reveals how many octets are right.
 func checkMACs(f *measure.File) (wrong []string) {
 	isString := func(e ast.Expr) bool {
 		call, ok := e.(*ast.CallExpr)
@@ -41,7 +41,7 @@ func checkMACs(f *measure.File) (wrong []string) {
 	return wrong
 }
 
-// TestCM_18_MACsAreComparedInConstantTime: package cm compares octets with hmac.Equal alone.
+// TestCM_18_MACsAreComparedInConstantTime: package cm compares octets only with hmac.Equal.
 func TestCM_18_MACsAreComparedInConstantTime(t *testing.T) {
 	var wrong, calls []string
 	for _, f := range tree(t) {

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "lower the records in testdata to what is counted now")
 
-// A record holds numbers that are to fall, with what each of them counts. As a file it has one number a
-// line, in front of what is counted; lines that are empty or begin with # explain.
+// A record holds numbers that are to fall, each with what it counts. The file has one number per line, followed by what
+// it counts. Empty lines and lines that begin with # are comments.
 type record struct {
 	lines  []string
 	values map[string]float64
@@ -50,8 +50,8 @@ func split(line string) (value, what string, ok bool) {
 	return value, strings.Join(strings.Fields(what), " "), ok && value[0] != '#'
 }
 
-// check compares the record with what is counted now: wrong is what must be put right, better where the record may
-// be lowered. A record may lag behind a little, for otherwise every change would touch the same lines of it.
+// check compares the record with the present counts. wrong lists what must be corrected, better what may be lowered. A
+// record may lag a little behind, since otherwise every change would touch the same lines.
 func (r *record) check(now map[string]float64) (wrong, better []string) {
 	for _, what := range slices.Sorted(maps.Keys(now)) {
 		n := round(now[what])
@@ -76,7 +76,7 @@ func (r *record) check(now map[string]float64) (wrong, better []string) {
 	return wrong, better
 }
 
-// lower writes the record with the numbers of now, where they are lower, and without those that are not counted.
+// lower returns the record with the present numbers where they are lower, without numbers that are no longer counted.
 func (r *record) lower(now map[string]float64) string {
 	var b strings.Builder
 	for _, l := range r.lines {
@@ -95,10 +95,10 @@ func (r *record) lower(now map[string]float64) string {
 	return b.String()
 }
 
-// round keeps one digit behind the point.
+// round keeps one decimal place.
 func round(n float64) float64 { return math.Round(n*10) / 10 }
 
-// holdRecord holds what is counted now against the record of that name.
+// holdRecord compares the present counts with the record of that name.
 func holdRecord(t *testing.T, name string, now func(*record) map[string]float64) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

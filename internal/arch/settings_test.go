@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exported are the exported names of the library, of which those of other packages than that of the verbs have the name of
-// their package in front. The value of a struct is its fields in order; methods and fields of a type are named as Type.Name.
+// exported returns the exported names of the library. Names outside the root package are prefixed with their package.
+// The value of a struct is its fields in order. Methods and fields are named Type.Name.
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	names := make(map[string][]string)
@@ -39,7 +39,7 @@ func exported(t *testing.T) map[string][]string {
 	return names
 }
 
-// aliases are the types of the verbs that are those of another package of the library.
+// aliases returns the types of the root package that are aliases of a type in another package of the library.
 func aliases(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -92,7 +92,7 @@ func addExported(names map[string][]string, prefix string, d ast.Decl) {
 	}
 }
 
-// receiver is the name of the type that a method is of, "" for a function.
+// receiver returns the name of the method's receiver type, "" for a function.
 func receiver(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return ""
@@ -114,7 +114,7 @@ var (
 	nameOfAPI  = regexp.MustCompile(`^(?:[a-z]+\.)?[A-Z][A-Za-z]+(?:\.[A-Z][A-Za-z]+)?$`)
 )
 
-// fieldsIn lists the fields in the first column of the table of a section.
+// fieldsIn lists the fields in the first column of a section's table.
 func fieldsIn(section string) []string {
 	var fields []string
 	for line := range strings.Lines(section) {
@@ -129,8 +129,8 @@ func fieldsIn(section string) []string {
 	return fields
 }
 
-// TestHardeningHasEverySetting: each section that is named after a struct has all of its fields, and no other. The structs with
-// which a program configures the verbs and the packages on them have a section each.
+// TestHardeningHasEverySetting: each section named after a struct lists all of its fields, and no others. Each struct
+// with which a program configures the verbs and the packages on them has a section.
 func TestHardeningHasEverySetting(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "hardening.md"))
 	require.NoError(t, err)
@@ -155,7 +155,8 @@ func TestHardeningHasEverySetting(t *testing.T) {
 	}
 }
 
-// TestPoliciesNameWhatExists: names of the form Type.Field or package.Type.Field, and of Events, are those of the library.
+// TestPoliciesNameWhatExists: the library has all names of the form Type.Field or package.Type.Field, and all names of
+// Events.
 func TestPoliciesNameWhatExists(t *testing.T) {
 	names := exported(t)
 	for _, file := range []string{"SECURITY.md", "docs/hardening.md", "docs/security.md"} {
@@ -168,12 +169,12 @@ func TestPoliciesNameWhatExists(t *testing.T) {
 				continue
 			}
 			if _, known := names[name]; !known && (token.IsExported(first) || slices.Contains(policyPackages, first)) {
-				// In a section about a package its name may be left out.
+				// A section about a package may omit its name.
 				require.True(t, slices.ContainsFunc(policyPackages, func(p string) bool { _, ok := names[p+"."+name]; return ok }), "%s names %s", file, name)
 			}
 		}
 	}
 }
 
-// policyPackages are the packages with settings, besides that of the verbs.
+// policyPackages are the packages with settings, besides the root package.
 var policyPackages = []string{"cm", "rma", "solicit", "rsocket", "rpcrdma", "transport", "commit", "stag"}

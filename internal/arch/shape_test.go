@@ -9,10 +9,10 @@ import (
 	"github.com/goiwarp/iwarp/internal/arch/measure"
 )
 
-// maxUp is how many percent of the arrows between the files of a package may run back up. More need a record.
+// maxUp is the percentage of the arrows between the files of a package that may run back up. More need a record.
 const maxUp = 15
 
-// shape counts what stands in testdata/shape.txt. The program internal/arch/shape tells what makes up the numbers.
+// shape returns the numbers that testdata/shape.txt records. The program internal/arch/shape lists what makes them up.
 func shape(t *testing.T) map[string]float64 {
 	t.Helper()
 	packages, err := measure.Load(root, ".")

@@ -1,13 +1,13 @@
 package arch
 
-// A rule says what the packages under one path may import.
+// A rule says what the packages below one path may import.
 type rule struct {
-	ours  []string // packages of this module, by path below it; "internal" means all below internal
-	tests []string // what test files may import besides
-	third []string // modules or packages of others that non-test code may use
+	ours  []string // packages of this module, by path below it; "internal" means everything below internal
+	tests []string // what test files may import in addition
+	third []string // third-party modules or packages that non-test code may use
 }
 
-// testLibraries may be imported by the tests of every package.
+// testLibraries are the libraries that the tests of every package may import.
 var testLibraries = []string{
 	"github.com/stretchr/testify",
 	"github.com/anishathalye/porcupine",
@@ -18,24 +18,23 @@ var testLibraries = []string{
 	"golang.org/x/sys",
 }
 
-// table is the import graph, from the bottom up. A package that is not in it may
-// not exist; the root package is ".". Programs (see programs) are not in it.
+// table is the import graph, from the bottom up. Every package must be in it, except programs (see programs). The root
+// package is ".".
 var table = map[string]rule{
 	"stag":      {ours: []string{"internal"}},
 	"transport": {ours: []string{"internal"}, third: []string{"golang.org/x/sys"}},
-	// The window over inbound transfers knows none of them.
+	// The window over inbound transfers knows none of the transfers.
 	"solicit": {ours: []string{"internal/names"}},
 
 	// DDP over SCTP stands beside MPA, on the contract.
 	"transport/sctp": {ours: []string{"transport", "internal"}},
-	// The user-space back end is the one place that knows pion, since a network that works
-	// everywhere is worth an SCTP that others maintain; its logger only so that it says
-	// nothing.
+	// Only the user-space back end knows pion: a network that works everywhere justifies an SCTP that others maintain.
+	// It imports pion's logger only to silence it.
 	"transport/sctpudp": {
 		ours:  []string{"transport", "transport/sctp", "internal"},
 		third: []string{"github.com/pion/sctp", "github.com/pion/logging"},
 	},
-	// The kernel's back end is the one place that knows the library of its sockets.
+	// Only the kernel's back end knows the library of its sockets.
 	"transport/sctpkernel": {
 		ours:  []string{"transport", "transport/sctp", "internal"},
 		third: []string{"github.com/ishidawataru/sctp", "golang.org/x/sys"},
@@ -54,65 +53,64 @@ var table = map[string]rule{
 		third: []string{"golang.org/x/sys"},
 	},
 
-	// == for values of any type.
+	// Comparison by == of values of any type.
 	"internal/equal": {},
-	// The server that a configuration of TLS names.
+	// The server name in a TLS configuration.
 	"internal/servername": {},
-	// Numbers as texts.
+	// Numbers as text.
 	"internal/units": {},
-	// Which requests of HTTP another site has led here.
+	// Detection of HTTP requests that another site has caused.
 	"internal/rebinding": {},
-	// What is counted, as plain values.
+	// Statistics as plain values.
 	"counters": {ours: []string{"rdmap"}},
-	// It adds up what QPs have counted.
+	// It adds up the statistics of QPs.
 	"internal/tally": {ours: []string{"commit", "counters", "rdmap", "transport", "internal"}},
 
-	// It exports what is counted: the one package that knows Prometheus, besides programs.
+	// It exports statistics. Except for programs, only this package knows Prometheus.
 	"metrics": {
 		ours:  []string{".", "cm", "counters", "rma", "solicit", "internal/equal"},
 		tests: []string{"stag", "internal/rnictest"},
 		third: []string{"github.com/prometheus/client_golang"},
 	},
 
-	// It makes spans of what the verbs do: the one package that knows OpenTelemetry.
+	// It makes spans of the verbs' operations. Only this package knows OpenTelemetry.
 	"tracing": {
 		ours:  []string{".", "commit", "rma", "stag", "transport", "internal/setup"},
 		tests: []string{"cm", "counters", "internal/rnictest", "internal/selfsigned", "internal/wiretest"},
 		third: []string{"go.opentelemetry.io/otel"},
 	},
 
-	// It shows what is counted, to browsers and to iwarp top: the one package with a handler of HTTP, besides programs.
+	// It shows statistics to browsers and to iwarp top. Except for programs, only this package has an HTTP handler.
 	"monitor": {
 		ours:  []string{".", "counters", "transport", "internal/rebinding", "internal/units"},
 		tests: []string{"cm", "stag", "internal/rnictest"},
 	},
 
-	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
+	// Connection set-up, on the verbs, which know its authentication only through an interface.
 	"cm": {ours: []string{".", "transport", "internal/bucket", "internal/closed", "internal/logkey", "internal/lru", "internal/names", "internal/quota", "internal/recent", "internal/servername"}, tests: []string{"stag", "internal"}},
 
-	// The keys of operations on regions. They know no connection: what they need of one is a
-	// function.
+	// The keys of operations on regions. They know no connection: they take what they need of one as a function.
 	"regionkey": {ours: []string{"internal"}},
-	// The messages of these operations, as octets.
+	// The messages of these operations as octets.
 	"rma/internal/wire": {ours: []string{"regionkey", "rma/internal/op"}, tests: []string{"internal/octettest"}},
 
-	// One-sided operations, on the verbs. Identity and keys of a connection come through the verbs too.
+	// One-sided operations, on the verbs, which also supply the identity and the keys of a connection.
 	"rma": {
 		ours:  []string{".", "stag", "regionkey", "solicit", "rma/internal", "internal/bucket", "internal/closed", "internal/logkey", "internal/lru", "internal/names", "internal/quota", "internal/recent"},
 		tests: []string{"cm", "transport", "internal"},
 	},
-	// The state machines of one-sided operations import nothing: they do nothing either.
+	// The state machines of one-sided operations import nothing and have no side effects.
 	"rma/internal/op": {},
 
-	// Stream sockets as librdmacm has them, on the public verbs.
+	// Stream sockets like those of librdmacm, on the public verbs.
 	"rsocket": {
 		ours:  []string{".", "stag", "rsocket/internal", "internal/blockcopy", "internal/endwait", "internal/sockerr"},
 		tests: []string{"cm", "internal"},
 	},
-	// The octets of stream sockets, and their protocol, which does nothing either.
+	// The octets of stream sockets, and their protocol, which has no side effects either.
 	"rsocket/internal/wire":   {tests: []string{"internal/octettest"}},
 	"rsocket/internal/stream": {ours: []string{"rsocket/internal/wire"}},
-	// RPC over RDMA, on the verbs: its octets, and what goes where.
+	// RPC over RDMA, on the verbs: its octets, and the placement of its data.
 	"rpcrdma":                   {ours: []string{".", "stag", "rpcrdma/internal", "internal/blockcopy", "internal/closed"}, tests: []string{"solicit", "transport", "internal/octettest", "internal/raceorder", "internal/wiretest"}},
 	"rpcrdma/internal/wire":     {tests: []string{"rpcrdma/internal/captures", "internal/octettest"}},
 	"rpcrdma/internal/plan":     {ours: []string{"rpcrdma/internal/wire"}, tests: []string{"rpcrdma/internal/captures"}},
@@ -121,10 +119,10 @@ var table = map[string]rule{
 	// One connection of a queue pair, below the verbs.
 	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},
 
-	// What regions do to be durable.
+	// How regions become durable.
 	"internal/durable": {ours: []string{"commit", "stag", "internal"}},
 
-	// Of internal there is one row for all, but for the exceptions below it.
+	// One row covers internal, except for the packages below.
 	"internal": {ours: []string{"internal/lockorder"}, third: []string{"golang.org/x/sys"}},
 	// Its memory is a ring.
 	"internal/postqueue": {ours: []string{"internal/lockorder", "internal/ring"}},

@@ -9,8 +9,8 @@ import (
 
 var errBusy = errors.New("busy")
 
-// TestOnceSucceedsOnce: what fails or panics is tried again, from inside a call there is no other,
-// and after a success there is none at all.
+// TestOnceSucceedsOnce: a call that fails or panics may be repeated. No call starts inside another one, and none starts
+// after a success.
 func TestOnceSucceedsOnce(t *testing.T) {
 	var o Once
 	calls := 0

@@ -28,7 +28,7 @@ var (
 	}
 )
 
-// A fake is a session whose first message consists of given octets.
+// A fake is a session whose first message consists of the given octets.
 type fake struct {
 	transport.Sealer
 	first  int
@@ -77,7 +77,7 @@ func TestSessionComesBeforeTLS(t *testing.T) {
 	require.Zero(t, f.closed, "it is not ours")
 }
 
-// TestPeerIsKnownAfterTheEnd: the peer found by the session is not replaced by that of TLS, or by none.
+// TestPeerIsKnownAfterTheEnd: neither the peer's TLS identity nor none replaces the peer that the session has found.
 func TestPeerIsKnownAfterTheEnd(t *testing.T) {
 	for _, secure := range []*tls.ConnectionState{nil, {PeerCertificates: []*x509.Certificate{{}}}} {
 		f := &fake{peer: "session"}
@@ -94,7 +94,7 @@ func TestPeerIsKnownAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestSessionIsClosedWhenItsLastUserHasLeft: once, and its methods are called without the lock.
+// TestSessionIsClosedWhenItsLastUserHasLeft: it is closed once, and its methods are called without the lock.
 func TestSessionIsClosedWhenItsLastUserHasLeft(t *testing.T) {
 	var guard sync.Mutex
 	f := &fake{peer: "session"}
@@ -102,7 +102,7 @@ func TestSessionIsClosedWhenItsLastUserHasLeft(t *testing.T) {
 	require.NoError(t, i.Configure(&rdmap.Config{}, &mpa.Terms{}))
 	f.during = func() {
 		guard.Lock()
-		guard.Unlock() //nolint:staticcheck // that it can be locked is the test
+		guard.Unlock() //nolint:staticcheck // the test is that it can be locked
 		i.End(true)
 		require.Zero(t, f.closed)
 	}
@@ -114,7 +114,8 @@ func TestSessionIsClosedWhenItsLastUserHasLeft(t *testing.T) {
 	require.Equal(t, 1, f.closed)
 }
 
-// TestCM_16_ExportOfASessionThatHasEnded: it does not use TLS, whose keys differ from those that the peer had.
+// TestCM_16_ExportOfASessionThatHasEnded: Export does not fall back to TLS, whose keys differ from those that the peer
+// had.
 func TestCM_16_ExportOfASessionThatHasEnded(t *testing.T) {
 	for _, secure := range []*tls.ConnectionState{nil, {}} {
 		i := ForResponder[string](new(sync.Mutex), &verbs, &fake{peer: "session"}, secure)

@@ -28,8 +28,7 @@ func TestCopyIsThatOfTheLanguage(t *testing.T) {
 	require.Equal(t, 3000, Copy(dst, src[:3000]), "the source may be shorter")
 }
 
-// Where the payload of a segment goes from and to: sizes and alignments that occur,
-// in the cache and out of it.
+// BenchmarkCopy copies with sizes and alignments that occur for the payload of a segment, in the cache and out of it.
 func BenchmarkCopy(b *testing.B) {
 	from := make([]byte, 512<<10)
 	for _, region := range []int{1 << 20, 64 << 20} {

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestConformance holds the ledger of the tree: every requirement is shown or
-// excused, and the report says so.
+// TestConformance checks the ledger of the tree: every requirement is shown or excused, and the report says so.
 func TestConformance(t *testing.T) {
 	root := filepath.Join("..", "..")
 	l, err := load(root)

@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// namedTest is a test that a document names, in code quotes, with its package or without.
+// namedTest matches a test that a document names, in code quotes, with or without its package.
 var namedTest = regexp.MustCompile("`(?:([a-z0-9/]+)\\.)?((?:Test|Fuzz)[A-Z][A-Za-z0-9_]*)`")
 
-// TestDocumentsNameTestsThatExist reads all documents of docs. A name without a package may be of any.
+// TestDocumentsNameTestsThatExist reads all documents of docs. A name without a package may belong to any package.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	root := filepath.Join("..", "..")
 	packages := functionsOfTests(t, root)
@@ -39,7 +39,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 	require.Greater(t, named, 20, "docs/security.md alone names more")
 }
 
-// functionsOfTests finds the functions in files of tests, with the packages that have one of that name.
+// functionsOfTests returns the functions in test files, each with the packages that have a function of that name.
 func functionsOfTests(t *testing.T, root string) map[string][]string {
 	t.Helper()
 	found := make(map[string][]string)

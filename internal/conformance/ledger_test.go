@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sound is a small ledger without problems, for tests to spoil.
+// sound returns a small ledger without problems, which tests then spoil.
 func sound() *ledger {
 	l := &ledger{tests: map[string][]string{}, mutated: map[string]bool{}, unmutable: map[string]string{}, exceptions: map[string]string{}}
 	for _, n := range []string{"1", "2", "3"} {

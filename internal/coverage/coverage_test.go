@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// everything is a profile in which half of mpa and all of the others was executed.
+// everything returns a profile in which half of mpa and all of the other packages was executed.
 func everything() profile {
 	p := make(profile)
 	for _, name := range packages {
@@ -27,7 +27,7 @@ func TestReport(t *testing.T) {
 	require.ErrorContains(t, make(profile).report(&out, 50, false), "mpa: no statements")
 }
 
-// TestProfilesAreMerged: what one of them has executed was executed.
+// TestProfilesAreMerged: code that one of the profiles marks as executed was executed.
 func TestProfilesAreMerged(t *testing.T) {
 	p := make(profile)
 	require.NoError(t, p.add("mode: set\nm/a.go:10.2,11.3 2 0\nm/a.go:9.2,9.3 1 1\n"))

@@ -11,11 +11,11 @@ const coldBytes = 256 << 20
 
 var benchSizes = []int{64, 256, 512, 1448, 4 << 10, 16 << 10, 60 << 10, 256 << 10, 1 << 20, 16 << 20}
 
-// benchmark measures f of pieces of every size, of the same memory again and again
-// (hot) and of ever different memory (cold), in every way that the processor has.
+// benchmark measures f on pieces of every size, in every way that the processor supports. The memory is always the same
+// (hot) or always new (cold).
 func benchmark(b *testing.B, f func(p []byte)) {
 	mem := make([]byte, coldBytes)
-	fill(mem) // so that all pages are there
+	fill(mem) // so that all pages are present
 	for _, size := range benchSizes {
 		for _, temperature := range []struct {
 			name string
@@ -42,13 +42,13 @@ func BenchmarkUpdate(b *testing.B) {
 	benchmark(b, func(p []byte) { Update(0, p) })
 }
 
-// The destination is always the same memory.
+// BenchmarkCopy always has the same destination.
 func BenchmarkCopy(b *testing.B) {
 	dst := make([]byte, benchSizes[len(benchSizes)-1])
 	benchmark(b, func(p []byte) { Copy(0, dst, p) })
 }
 
-// BenchmarkCopyThenUpdate is what Copy is there to beat.
+// BenchmarkCopyThenUpdate is what Copy must beat.
 func BenchmarkCopyThenUpdate(b *testing.B) {
 	dst := make([]byte, benchSizes[len(benchSizes)-1])
 	benchmark(b, func(p []byte) {

@@ -11,14 +11,14 @@ import (
 	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
-// noise is n octets that look random and are always the same.
+// noise returns n octets that look random and are always the same.
 func noise(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{4}).Read(b)
 	return b
 }
 
-// eachWay runs f as a subtest for every way there is to compute.
+// eachWay runs f as a subtest for every way of computing.
 func eachWay(t *testing.T, f func(t *testing.T)) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -28,7 +28,7 @@ func eachWay(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// RFC 3720 appendix B.4.
+// TestKnownAnswers has the examples of RFC 3720 appendix B.4.
 func TestKnownAnswers(t *testing.T) {
 	up := make([]byte, 32)
 	for i := range up {
@@ -44,9 +44,8 @@ func TestKnownAnswers(t *testing.T) {
 // margin is how far around a destination the tests look for stray octets.
 const margin = 64
 
-// checkOne holds Update and Copy of src against hash/crc32. The destination
-// begins align octets after a boundary of 64 in room, which is all 0xa5 before
-// and after.
+// checkOne compares Update and Copy of src with hash/crc32. The destination begins align octets after a boundary of 64
+// in room, which is 0xa5 before and after it.
 func checkOne(t *testing.T, crc uint32, src, room []byte, align int) {
 	want := crc32.Update(crc, castagnoli, src)
 	if got := Update(crc, src); got != want {
@@ -85,19 +84,19 @@ func TestEveryLengthAtEveryAlignment(t *testing.T) {
 	fill(room)
 	step := 1
 	if raceorder.Enabled {
-		step = 37 // coprime to 64, so that all alignments still come by
+		step = 37 // coprime to 64, so that all alignments still occur
 	}
 	eachWay(t, func(t *testing.T) {
 		for at := 0; at < 64*(longest+1); at += step {
 			n, align := at/64, at%64
-			// The other alignment runs through all of them, too, at some length.
+			// At some length, the other alignment takes all values, too.
 			checkOne(t, uint32(at)*0x9e3779b9, data[align:align+n], room, (5*align+n)%64)
 		}
 	})
 }
 
 func TestLongLengths(t *testing.T) {
-	const piece = 256 << 10 // as many octets go into the assembly at once
+	const piece = 256 << 10 // the assembly gets as many octets at once
 	data := noise(3*piece + 1000)
 	room := make([]byte, len(data)+2*margin+64)
 	fill(room)

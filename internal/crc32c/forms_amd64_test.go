@@ -12,7 +12,7 @@ type way struct {
 
 var ways = []way{{"stdlib", stdlib}, {"avx2", avx2}, {"avx512", avx512}}
 
-// possible tells whether this processor can.
+// possible reports whether this processor supports the way.
 func (w way) possible() bool { return w.form <= best() }
 
 // force makes the package compute that way until the test is over.

@@ -14,8 +14,8 @@ func seeds(f *testing.F) {
 	}
 }
 
-// eachWayOf is eachWay without subtests, which a fuzz target cannot have; it
-// leaves out the ways that the processor lacks.
+// eachWayOf is eachWay without subtests, which a fuzz target cannot have. It leaves out the ways that the processor
+// lacks.
 func eachWayOf(t *testing.T, f func(t *testing.T)) {
 	for _, w := range ways {
 		if w.possible() {
@@ -25,7 +25,7 @@ func eachWayOf(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// The octets are taken in two parts, cut anywhere.
+// FuzzUpdate takes the octets in two parts, cut anywhere.
 func FuzzUpdate(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, crc uint32, p []byte, cut uint16) {

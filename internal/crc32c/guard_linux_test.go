@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guarded is pages of memory between two pages that must not be touched.
+// guarded returns pages of memory between two pages that must not be touched.
 func guarded(t *testing.T, pages int) []byte {
 	size := os.Getpagesize()
 	all, err := unix.Mmap(-1, 0, (pages+2)*size, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
@@ -19,7 +19,7 @@ func guarded(t *testing.T, pages int) []byte {
 	return mem
 }
 
-// An access outside of the slices is a fault here, which ends the test binary.
+// TestNoAccessOutside: an access outside the slices is a fault, which ends the test binary.
 func TestNoAccessOutside(t *testing.T) {
 	src, dst := guarded(t, 2), guarded(t, 2)
 	copy(src, noise(len(src)))

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// polynomial is that of CRC32c, the coefficient of x^32 included.
+// polynomial is the polynomial of CRC32c, with the coefficient of x^32.
 const polynomial = 0x11EDC6F41
 
-// power is x^n mod polynomial: bit i is the coefficient of x^i.
+// power returns x^n mod polynomial: bit i is the coefficient of x^i.
 func power(n int) uint32 {
 	v := uint64(1)
 	for range n {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The race detector would be right to object to this one.
+// The race detector would rightly report this test.
 func TestCopyOfChangingMemory(t *testing.T) {
 	words := make([]uint64, 4099/8+1)
 	src := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 4099)

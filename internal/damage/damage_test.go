@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// both are the ends of a connection over a line.
+// both returns the ends of a connection over a line.
 func both(t *testing.T) (l *Line, initiator, responder net.Conn) {
 	t.Helper()
 	end, err := transport.Listen(t.Context(), "pipe", "", transport.Options{})
@@ -70,11 +70,11 @@ func (r *receiver) end() error {
 	return r.err
 }
 
-// TestLine: what the responder receives of six octets if something happens behind the second one, and how its stream ends.
+// TestLine: what the responder receives of six octets if damage occurs after the second one, and how its stream ends.
 func TestLine(t *testing.T) {
 	for how, want := range map[string]struct {
 		octets string
-		ends   error // nil: it goes on
+		ends   error // nil: the stream goes on
 		late   time.Duration
 	}{
 		Reset:     {"ab", syscall.ECONNRESET, 0},
@@ -115,7 +115,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestSockets: what comes of four datagrams if something happens behind the first one.
+// TestSockets: what arrives of four datagrams if damage occurs after the first one.
 func TestSockets(t *testing.T) {
 	for how, want := range map[string][]string{
 		Lose:      {"a1", "a3", "a4"},
@@ -150,7 +150,7 @@ func TestSockets(t *testing.T) {
 				}
 				got = append(got, name+string(p[:n]))
 			}
-			if how == Stall && slow { // the last ones were sent when the stall was over
+			if how == Stall && slow { // the last datagrams were sent after the stall
 				require.ElementsMatch(t, want, got)
 			} else {
 				require.Equal(t, want, got)
@@ -170,7 +170,7 @@ func TestSockets(t *testing.T) {
 	}
 }
 
-// TestForgedAbort: a packet of SCTP becomes an ABORT of its association, with a checksum that is right.
+// TestForgedAbort: an SCTP packet becomes an ABORT of its association, with a correct checksum.
 func TestForgedAbort(t *testing.T) {
 	ports, tag := []byte{0x13, 0x89, 0x13, 0x8a}, []byte{1, 2, 3, 4}
 	packet := slices.Concat(ports, tag, []byte("sum."), []byte("chunks"))

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEachDecisionIsListed, with its title.
+// TestEachDecisionIsListed: the list has each one with its title.
 func TestEachDecisionIsListed(t *testing.T) {
 	list := page(t, "docs/adr/README.md")
 	found := 0

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sourceNames are the names in the source of the module, without tests: functions, types, constants and variables, and members
-// also as Type.member. The value is true for those of types.
+// sourceNames are the names in the module's source, without tests: functions, types, constants, variables, and members,
+// which are also listed as Type.member. The value is true for the names of types.
 type sourceNames map[string]bool
 
 func (d sourceNames) add(f *ast.File) {
@@ -65,7 +65,7 @@ func (d sourceNames) spec(s ast.Spec) {
 	}
 }
 
-// receiver is the name of the type of a method.
+// receiver returns the name of a method's receiver type.
 func receiver(x ast.Expr) string {
 	for {
 		switch of := x.(type) {
@@ -81,7 +81,7 @@ func receiver(x ast.Expr) string {
 	}
 }
 
-// has tells whether a name exists: a package in front of it is not looked at, a type is.
+// has reports whether a name exists. It ignores a package in front of the name, but not a type.
 func (d sourceNames) has(name string) bool {
 	parts := strings.Split(name, ".")
 	last := parts[len(parts)-1]
@@ -110,7 +110,7 @@ func namesOfSource(t *testing.T) sourceNames {
 
 var identifier = regexp.MustCompile(`^\w+(\.\w+)*$`)
 
-// TestArchitectureNamesWhatExists: the paths, and the table behind them, have names that are not exported, and files.
+// TestArchitectureNamesWhatExists: the unexported names and the files in the paths, and in the table after them, exist.
 func TestArchitectureNamesWhatExists(t *testing.T) {
 	names := namesOfSource(t)
 	text := page(t, "docs/architecture.md")

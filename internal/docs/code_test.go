@@ -22,8 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sources returns the block as files, in the order in which they are to be tried: as it is, as declarations
-// behind the prelude, and as the body of a function behind it.
+// sources returns the block as files, in the order to try: as it is, as declarations after the prelude, and as a
+// function body after it.
 func (b *block) sources(prelude string) []string {
 	head := "package block\n" + prelude
 	if strings.Contains("\n"+b.text, "\npackage ") {
@@ -32,7 +32,7 @@ func (b *block) sources(prelude string) []string {
 	return []string{head + "\n" + b.text, head + "\nfunc _() {\n" + b.text + "}\n"}
 }
 
-// parsed parses the first of sources that has the form of a file.
+// parsed parses the first of sources that is a valid file.
 func (b *block) parsed(fset *token.FileSet, name, prelude string) (*ast.File, error) {
 	var first, last error
 	for _, src := range b.sources(prelude) {
@@ -48,7 +48,7 @@ func (b *block) parsed(fset *token.FileSet, name, prelude string) (*ast.File, er
 	return nil, errors.Join(first, last)
 }
 
-// hardErrors are the errors of types in f. Variables and imports that are not used are none: a block is a part of a
+// hardErrors returns the type errors in f. Unused variables and imports are not errors here: a block is part of a
 // program.
 func hardErrors(fset *token.FileSet, f *ast.File, imports types.Importer) (hard []error) {
 	cfg := types.Config{Importer: imports, Error: func(err error) {
@@ -57,12 +57,12 @@ func hardErrors(fset *token.FileSet, f *ast.File, imports types.Importer) (hard 
 			hard = append(hard, err)
 		}
 	}}
-	_, _ = cfg.Check("block", fset, []*ast.File{f}, nil) // errors went to Error
+	_, _ = cfg.Check("block", fset, []*ast.File{f}, nil) // Error gets the errors
 	return hard
 }
 
-// compiled asks the go command, once, for the export data of the packages that the prelude imports, and of all that
-// these import: files, by path of the package.
+// compiled asks the go command, once, for the export data of the packages that the prelude imports, and of their
+// dependencies. It returns files by package path.
 var compiled = sync.OnceValues(func() (map[string]string, error) {
 	before, err := os.ReadFile(filepath.Join("testdata", "prelude.txt"))
 	if err != nil {
@@ -93,7 +93,7 @@ var compiled = sync.OnceValues(func() (map[string]string, error) {
 	return files, nil
 })
 
-// exported returns an importer of the packages that the prelude imports, as the go command has compiled them.
+// exported returns an importer of the compiled packages that the prelude imports.
 func exported(t *testing.T, fset *token.FileSet) types.Importer {
 	t.Helper()
 	files, err := compiled()
@@ -139,7 +139,7 @@ func TestBlocksOfGoCompile(t *testing.T) {
 
 func TestBlocksThatDoNotCompileAreFound(t *testing.T) {
 	for text, want := range map[string]int{
-		"x := qp.Err()\n":                0, // not used, which is no fault of a part
+		"x := qp.Err()\n":                0, // not used, which is no error in a part
 		"x := qp.Missing()\n":            1,
 		"func f() error { return 1 }\n":  1,
 		"package main\nfunc main() {}\n": 0,
@@ -154,7 +154,7 @@ func TestBlocksThatDoNotCompileAreFound(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestQuotationsAreTheSource: blocks with file=PATH are parts of that file, in its order, and together all of it.
+// TestQuotationsAreTheSource: blocks with file=PATH are parts of that file, in its order, and together cover all of it.
 func TestQuotationsAreTheSource(t *testing.T) {
 	quotations := 0
 	for _, d := range everyDocument(t) {
@@ -175,7 +175,7 @@ func TestQuotationsAreTheSource(t *testing.T) {
 	require.NotZero(t, quotations)
 }
 
-// lines are the lines of s that are not empty.
+// lines returns the non-empty lines of s.
 func lines(s string) []string {
 	return slices.DeleteFunc(strings.Split(s, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A declared is what a package declares: the members of each name, and "*" where it may have others.
+// A declared holds what a package declares: the members of each name, and "*" if the name may have others.
 type declared map[string]map[string]bool
 
 func (d declared) add(name, member string) {
@@ -61,7 +61,7 @@ func (d declared) addType(s *ast.TypeSpec) {
 		members = t.Fields
 	case *ast.InterfaceType:
 		members = t.Methods
-	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr: // those of another type
+	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr: // the members of another type
 		d.add(s.Name.Name, "*")
 		return
 	default:
@@ -82,7 +82,8 @@ var (
 	plain  = regexp.MustCompile(`(?:^|[^\w./])([A-Z]\w*)\.([A-Z]\w*)`)
 )
 
-// unknown returns what a comment names and the package does not have: in brackets, or as a member of one of its types.
+// unknown returns what a comment names, in brackets or as a member of one of the package's types, and the package does
+// not declare.
 func (d declared) unknown(comment string) (wrong []string) {
 	for _, m := range linked.FindAllStringSubmatch(comment, -1) {
 		if d[m[1]] == nil {
@@ -97,7 +98,7 @@ func (d declared) unknown(comment string) (wrong []string) {
 	return wrong
 }
 
-// packagesIn has what each package in the files declares, by directory.
+// packagesIn returns what each package in the files declares, by directory.
 func packagesIn(files map[string]*ast.File) map[string]declared {
 	all := make(map[string]declared)
 	for path, f := range files {
@@ -112,7 +113,7 @@ func packagesIn(files map[string]*ast.File) map[string]declared {
 	return all
 }
 
-// TestNamesInCommentsExist: what a comment names of its own package is there.
+// TestNamesInCommentsExist: a package declares what its comments name of it.
 func TestNamesInCommentsExist(t *testing.T) {
 	files, fset := make(map[string]*ast.File), token.NewFileSet()
 	require.NoError(t, filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
@@ -139,7 +140,7 @@ func TestNamesInCommentsExist(t *testing.T) {
 	require.Greater(t, comments, 5000)
 }
 
-// TestNamesThatAPackageLacksAreFound: also a member that only another name has.
+// TestNamesThatAPackageLacksAreFound: also a member that only another type has.
 func TestNamesThatAPackageLacksAreFound(t *testing.T) {
 	const source = `package p
 type Type struct { Field int }

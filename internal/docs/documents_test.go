@@ -15,20 +15,20 @@ const root = "../.."
 
 // A block is one fenced block of a document.
 type block struct {
-	line int    // of its first line of text
-	info string // behind the fence
+	line int    // of the first line of its text
+	info string // after the fence
 	text string
 }
 
-// A document is a file *.md, in parts.
+// A document is a file *.md, split into parts.
 type document struct {
 	path   string // below the root, with slashes
 	prose  []string
 	blocks []block
 }
 
-// parse splits a document into blocks and prose. The lines of blocks are empty in the prose, so that lines keep
-// their numbers.
+// parse splits a document into blocks and prose. In the prose, the lines of blocks are empty, so that lines keep their
+// numbers.
 func parse(path, text string) document {
 	d := document{path: path}
 	var b *block

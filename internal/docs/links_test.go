@@ -22,7 +22,7 @@ var (
 	markup     = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// slug is the anchor that GitHub makes of a heading.
+// slug returns the anchor that GitHub derives from a heading.
 func slug(title string) string {
 	title = markup.ReplaceAllString(title, "$1")
 	return strings.Map(func(r rune) rune {
@@ -36,7 +36,7 @@ func slug(title string) string {
 	}, title)
 }
 
-// anchors lists what a link may name behind its number sign.
+// anchors lists what a link may name after its number sign.
 func (d *document) anchors() map[string]bool {
 	found := make(map[string]bool)
 	for _, line := range d.prose {
@@ -54,7 +54,7 @@ func (d *document) anchors() map[string]bool {
 	return found
 }
 
-// brokenLinks checks the relative links of d; exists tells whether a path below the root exists.
+// brokenLinks checks the relative links of d. exists reports whether a path below the root exists.
 func (d *document) brokenLinks(anchors map[string]map[string]bool, exists func(string) bool) []string {
 	var broken []string
 	for i, line := range d.prose {

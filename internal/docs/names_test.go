@@ -13,7 +13,7 @@ import (
 
 const module = "github.com/goiwarp/iwarp"
 
-// packages are the public ones, whose names documents may use with a qualifier.
+// packages are the public packages, whose names documents may use with a qualifier.
 var packages = []string{"cm", "commit", "ddp", "mpa", "rdmap", "regionkey", "rma", "rpcrdma", "rsocket", "solicit", "stag", "transport"}
 
 var (
@@ -21,7 +21,7 @@ var (
 	qualified = regexp.MustCompile(`(?:^|[^\w./])([a-z]+)\.([A-Z]\w+)(?:\.([A-Z]\w+))?`)
 )
 
-// api is the exported part of the public packages, by name; that of the root is "iwarp".
+// api is the exported part of the public packages, by name. The name of the root package is "iwarp".
 type api map[string]*types.Scope
 
 func loadAPI(t *testing.T) api {
@@ -36,7 +36,7 @@ func loadAPI(t *testing.T) api {
 	return a
 }
 
-// unknown says what is wrong with a name, and its member if it is not empty.
+// unknown returns what is wrong with a name and with its member, if member is not empty.
 func (a api) unknown(pkg, name, member string) string {
 	o := a[pkg].Lookup(name)
 	switch {
@@ -56,8 +56,8 @@ func (a api) unknown(pkg, name, member string) string {
 	return fmt.Sprintf("%s.%s has no %s", pkg, name, member)
 }
 
-// has tells whether any of the packages has a type of that name with that member: a section about one of them does
-// not repeat its name.
+// has reports whether any of the packages has a type of that name with that member: a section about a package does not
+// repeat the package's name.
 func (a api) has(name, member string) bool {
 	for pkg, scope := range a {
 		if scope.Lookup(name) != nil && a.unknown(pkg, name, member) == "" {
@@ -88,7 +88,7 @@ func (a api) check(line string) (wrong []string) {
 func TestNamesInDocumentsExist(t *testing.T) {
 	a := loadAPI(t)
 	for _, d := range everyDocument(t) {
-		if d.path == "CHANGELOG.md" { // has names of earlier versions
+		if d.path == "CHANGELOG.md" { // it has names of earlier versions
 			continue
 		}
 		for i, line := range d.prose {

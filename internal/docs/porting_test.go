@@ -30,8 +30,8 @@ func ourNames(t *testing.T) (names []string) {
 	return names
 }
 
-// TestPortingHasEveryVerb: those of rdma-core 44.0, as its headers have them, with the members of what a program fills in,
-// and all that the package comment compares with them.
+// TestPortingHasEveryVerb: the verbs in the headers of rdma-core 44.0, with the members that a program fills in, and
+// everything that the package comment compares with them.
 func TestPortingHasEveryVerb(t *testing.T) {
 	text := page(t, "docs/porting-libibverbs.md")
 	for _, file := range []string{"verbs.txt", "enums.txt", "members.txt"} {

@@ -17,7 +17,7 @@ import (
 
 var word = regexp.MustCompile(`[A-Za-z]+`)
 
-// misspellings reads testdata/misspellings.txt: what is right, by what is wrong.
+// misspellings reads testdata/misspellings.txt: the correct spelling by the wrong one.
 func misspellings(t *testing.T) map[string]string {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", "misspellings.txt"))

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exportedErrors lists the variables, and the types, of a package that are errors, with its name in front.
+// exportedErrors lists the variables and types of a package that are errors, prefixed with the package's name.
 func (a api) exportedErrors(pkg string) (names []string) {
 	fault := types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
 	scope := a[pkg]

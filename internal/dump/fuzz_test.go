@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/dump"
 )
 
-// FuzzCapture: whatever a capture has, each record is one line of text, and one object of JSON.
+// FuzzCapture: whatever a capture contains, each record is one line of text and one JSON object.
 func FuzzCapture(f *testing.F) {
 	for _, b := range [][]byte{markersTape(), badCRCTape(), gapTape(), hostileTape(), privateTape(), extensionsTape(), sctpTape(false), sctpTape(true)} {
 		f.Add(b, true)

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// maxGolden is how many lines of a capture are in its golden file.
+// maxGolden is the number of a capture's lines in its golden file.
 const maxGolden = 36
 
 // TestGolden: one file for each kind of capture.
@@ -45,7 +45,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// markersTape has Markers in both directions, in each place where one can be.
+// markersTape has Markers in both directions, in every possible place.
 func markersTape() []byte {
 	tp := newTape().opens(frame("Req", markers), frame("Rep", markers))
 	var sent []byte
@@ -60,7 +60,7 @@ func markersTape() []byte {
 	return tp.says(1, bad).file.Bytes()
 }
 
-// badCRCTape has an FPDU with a wrong CRC, one behind it, and the Terminate.
+// badCRCTape has an FPDU with a wrong CRC, an FPDU after it, and the Terminate.
 func badCRCTape() []byte {
 	tp := newTape().opens(frame("Req", withCRC), frame("Rep", withCRC))
 	bad := fpdu(nil, send(1, []byte("hello")), false)
@@ -69,7 +69,7 @@ func badCRCTape() []byte {
 	return tp.says(1, fpdu(nil, unhex("4147 00000000 00000002 00000001 00000000 20020000"), false)).file.Bytes()
 }
 
-// gapTape lacks octets in both directions: in one a CRC makes the next FPDU certain.
+// gapTape lacks octets in both directions. In one direction, a CRC makes the next FPDU certain.
 func gapTape() []byte {
 	tp := newTape().opens(frame("Req", withCRC), frame("Rep", withCRC))
 	tp.says(0, fpdu(nil, send(1, []byte("hello")), false)).drops(0, 4000)
@@ -102,7 +102,7 @@ func hostileTape() []byte {
 	return tp.says(1, []byte{0xff, 0xff}).file.Bytes()
 }
 
-// privateTape has blocks in the private data, from the outside in, and a FIN.
+// privateTape has nested blocks in the private data, from the outside in, and a FIN.
 func privateTape() []byte {
 	inner := append([]byte("commit-00\x00"), unhex("0010 0000000000100000")...)
 	inner = append(inner, "hello\n"...)
@@ -159,7 +159,7 @@ func rsocketTape() []byte {
 	return tp.says(1, fpdu(nil, send(1, unhex("80000180")), false)).file.Bytes()
 }
 
-// rpcTape has calls of NFS, with chunks, and what is no message.
+// rpcTape has NFS calls with chunks, and octets that are not a message.
 func rpcTape() []byte {
 	tp := newTape().opens(frame("Req", "10 02 000c 00800000 f6ab0e1801010303"), frame("Rep", "50 02 000c 00000010 f6ab0e1801000303"))
 	const header = "5b65dcd0 00000001 00000080 "

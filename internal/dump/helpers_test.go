@@ -25,10 +25,10 @@ var (
 	server = netip.MustParseAddrPort("[2001:db8::2]:7471")
 )
 
-// frame is a Request or Reply: flags, revision, length and private data.
+// frame returns a Request or Reply: flags, revision, length and private data.
 func frame(kind, rest string) []byte { return append([]byte("MPA ID "+kind+" Frame"), unhex(rest)...) }
 
-// send is a segment of a Send.
+// send returns a segment of a Send.
 func send(msn uint32, payload []byte) []byte {
 	b := append(unhex("4143 00000000 00000000"), 0, 0, 0, 0, 0, 0, 0, 0)
 	binary.BigEndian.PutUint32(b[10:], msn)
@@ -60,7 +60,7 @@ func fpdu(sent, segment []byte, markers bool) []byte {
 	return binary.LittleEndian.AppendUint32(sent, crc32c.Checksum(sent[start:]))
 }
 
-// A tape is a capture that is made packet by packet.
+// A tape is a capture built packet by packet.
 type tape struct {
 	file bytes.Buffer
 	w    *pcap.Writer
@@ -92,7 +92,7 @@ func (tp *tape) opens(request, reply []byte) *tape {
 	return tp.says(0, request).says(1, reply)
 }
 
-// says writes octets in order, in segments of up to 1400.
+// says writes octets in order, in segments of up to 1400 octets.
 func (tp *tape) says(from int, b []byte) *tape {
 	for len(b) > 0 {
 		n := min(len(b), 1400)
@@ -103,13 +103,13 @@ func (tp *tape) says(from int, b []byte) *tape {
 	return tp
 }
 
-// drops passes over octets that the capture lacks.
+// drops skips octets that the capture lacks.
 func (tp *tape) drops(from, n int) *tape {
 	tp.next[from] += uint32(n)
 	return tp
 }
 
-// all are the records of a capture. What is printed of them must not be empty.
+// all returns the records of a capture. None of them may print as empty text.
 func all(t testing.TB, capture []byte, cfg dump.Config) ([]dump.Record, error) {
 	var records []dump.Record
 	err := dump.Capture(bytes.NewReader(capture), cfg, func(r []dump.Record) error {
@@ -119,7 +119,7 @@ func all(t testing.TB, capture []byte, cfg dump.Config) ([]dump.Record, error) {
 	return records, err
 }
 
-// lines are the records as text.
+// lines returns the records as text.
 func lines(t testing.TB, capture []byte, cfg dump.Config) []string {
 	records, err := all(t, capture, cfg)
 	require.NoError(t, err)

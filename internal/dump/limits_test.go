@@ -31,10 +31,10 @@ func TestConnectionsAreLimited(t *testing.T) {
 	require.Len(t, d.conns, MaxConnections)
 }
 
-// TestHeldOctetsAreLimited: by direction, and altogether.
+// TestHeldOctetsAreLimited: per direction, and in total.
 func TestHeldOctetsAreLimited(t *testing.T) {
 	d := New(Config{})
-	flood(d, 5000, func(i int) pcap.Segment { // behind a hole that is never filled
+	flood(d, 5000, func(i int) pcap.Segment { // after a hole that is never filled
 		return pcap.Segment{Src: source(0), Seq: uint32(1 + min(i, 1)*1000 + i*1400), Flags: pcap.ACK, Payload: make([]byte, 1400)}
 	})
 	require.LessOrEqual(t, d.held, MaxOutOfOrder+2*pieceCost+1<<17)
@@ -48,7 +48,7 @@ func TestHeldOctetsAreLimited(t *testing.T) {
 	require.Zero(t, d.held)
 }
 
-// TestHeldIsCounted: what the Decoder counts is what there is.
+// TestHeldIsCounted: the Decoder's count is what it holds.
 func TestHeldIsCounted(t *testing.T) {
 	d := New(Config{})
 	request := append([]byte(requestKey), 0x40, 1, 0, 0)
@@ -71,7 +71,7 @@ func TestHeldIsCounted(t *testing.T) {
 	require.Zero(t, d.held)
 }
 
-// TestHelloAlone is what rma is known by.
+// TestHelloAlone: rma is recognised by a Hello.
 func TestHelloAlone(t *testing.T) {
 	good := make([]byte, 80)
 	good[0], good[1], good[5] = 1, 1, 80

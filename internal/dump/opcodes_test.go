@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/rdmap"
 )
 
-// TestEachOpcodeIsDecoded: what package rdmap knows is shown with its name, and so are the fields of its header.
+// TestEachOpcodeIsDecoded: every opcode of package rdmap is shown with its name and the fields of its header.
 func TestEachOpcodeIsDecoded(t *testing.T) {
 	for op := range rdmap.Opcode(16) {
 		if strings.HasPrefix(op.String(), "opcode ") {

@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/pcap"
 )
 
-// sends are FPDUs with Sends of n octets each.
+// sends returns FPDUs with Sends of n octets each.
 func sends(count, n int, markers bool) (sent []byte) {
 	for i := range count {
 		sent = fpdu(sent, send(uint32(i+1), bytes.Repeat([]byte{byte(i)}, n)), markers)
@@ -22,7 +22,7 @@ func sends(count, n int, markers bool) (sent []byte) {
 	return sent
 }
 
-// withoutPackets are lines without the packet and the time.
+// withoutPackets returns lines without the packet and the time.
 func withoutPackets(lines []string) []string {
 	var out []string
 	for _, line := range lines {
@@ -31,7 +31,7 @@ func withoutPackets(lines []string) []string {
 	return out
 }
 
-// TestOrderOfSegments: what TCP does to the octets is not seen in what is decoded.
+// TestOrderOfSegments: how TCP cuts and reorders the octets does not show in the decoded text.
 func TestOrderOfSegments(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -48,7 +48,7 @@ func TestOrderOfSegments(t *testing.T) {
 		var parts []part
 		for at := 0; at < len(sent); {
 			end := min(len(sent), at+1+r.IntN(700))
-			parts = append(parts, part{max(0, at-r.IntN(100)), end}) // some of it was sent before
+			parts = append(parts, part{max(0, at-r.IntN(100)), end}) // some of these octets were sent before
 			if r.IntN(4) == 0 {
 				parts = append(parts, part{at, end})
 			}
@@ -63,7 +63,7 @@ func TestOrderOfSegments(t *testing.T) {
 	}
 }
 
-// TestGapsWithMarkers: the next Marker tells where an FPDU begins.
+// TestGapsWithMarkers: the next Marker shows where an FPDU begins.
 func TestGapsWithMarkers(t *testing.T) {
 	sent := sends(40, 300, true)
 	for from := 1; from < 6000; from += 613 {
@@ -78,7 +78,7 @@ func TestGapsWithMarkers(t *testing.T) {
 	}
 }
 
-// TestCertainOnly: without CRCs and Markers nothing behind a gap is decoded.
+// TestCertainOnly: without CRCs and Markers, nothing after a gap is decoded.
 func TestCertainOnly(t *testing.T) {
 	sent := sends(5, 100, false)
 	tp := newTape().opens(frame("Req", plain), frame("Rep", plain)).says(0, sent[:100]).drops(0, 100).says(0, sent[200:])
@@ -88,7 +88,7 @@ func TestCertainOnly(t *testing.T) {
 	require.NotContains(t, got, "Send")
 }
 
-// TestGapBehindTheRequest: the Reply comes later, and says how to read what follows.
+// TestGapBehindTheRequest: the Reply comes later, and determines how to read the octets after the gap.
 func TestGapBehindTheRequest(t *testing.T) {
 	for flags, want := range map[string]string{withCRC: "Send QN 0 MSN 2 MO 0, 100 octets, last, CRC valid", markers: "> Send QN 0 MSN 12 MO 0"} {
 		sent := sends(20, 100, flags == markers)
@@ -97,7 +97,7 @@ func TestGapBehindTheRequest(t *testing.T) {
 		tp.segment(1, tp.next[1]-1, pcap.SYN|pcap.ACK, nil)
 		tp.says(0, frame("Req", flags)).drops(0, len(sends(1, 100, flags == markers)))
 		sent = sent[len(sends(1, 100, flags == markers)):]
-		for len(sent) > 0 { // each of them acknowledged, so that the gap is known before the Reply
+		for len(sent) > 0 { // each one acknowledged, so that the gap is known before the Reply
 			n := min(len(sent), len(sends(1, 100, false)))
 			tp.says(0, sent[:n])
 			sent = sent[n:]
@@ -108,7 +108,7 @@ func TestGapBehindTheRequest(t *testing.T) {
 	}
 }
 
-// TestMidway: a capture that begins later is decoded where the CRC tells.
+// TestMidway: a capture that begins later is decoded from where a CRC makes an FPDU certain.
 func TestMidway(t *testing.T) {
 	_, err := all(t, newTape().says(0, sends(3, 100, false)[60:]).file.Bytes(), dump.Config{})
 	require.ErrorIs(t, err, dump.ErrForeign, "one segment of TCP, which begins within an FPDU")
@@ -121,7 +121,8 @@ func TestMidway(t *testing.T) {
 	require.Equal(t, 2, strings.Count(got, "Send QN 0 MSN 1 MO 0, 100 octets, last, CRC valid"))
 }
 
-// TestWhatOnlyLooksLikeAnFPDU is not decoded: a segment of TCP that begins with payload like a header, whose CRC is not valid.
+// TestWhatOnlyLooksLikeAnFPDU: a TCP segment begins with payload that looks like a header, but the CRC is not valid. It
+// is not decoded.
 func TestWhatOnlyLooksLikeAnFPDU(t *testing.T) {
 	inside := fpdu(nil, send(7, make([]byte, 100)), false)
 	inside[len(inside)-1]++
@@ -138,13 +139,13 @@ func TestWhatOnlyLooksLikeAnFPDU(t *testing.T) {
 	}
 }
 
-// TestForeignStreams: one line for each connection.
+// TestForeignStreams: each connection gives one line.
 func TestForeignStreams(t *testing.T) {
 	for head, want := range map[string]string{
 		"GET / HTTP/1.1\r\n\r\n": `no iWARP: the stream begins with "GET / HTTP/1.1\r\n"`,
 		"\x16\x03\x01\x02\x00":   "TLS, which hides what is in it",
 	} {
-		for _, says := range [][2]string{{head, head}, {head, ""}, {"", head}} { // one side may say nothing
+		for _, says := range [][2]string{{head, head}, {head, ""}, {"", head}} { // one side may send nothing
 			tp, packets := newTape().opens([]byte(says[0]), []byte(says[1])), 2
 			for from, said := range says {
 				tp.segment(from, tp.next[from], pcap.FIN|pcap.ACK, nil)
@@ -159,7 +160,7 @@ func TestForeignStreams(t *testing.T) {
 	}
 }
 
-// TestCutCaptures: each end of a capture is an error that names the packet and its octet, or a shorter conversation.
+// TestCutCaptures: a capture cut anywhere gives an error that names the packet and its octet, or a shorter conversation.
 func TestCutCaptures(t *testing.T) {
 	whole := newTape().opens(frame("Req", plain), frame("Rep", plain)).says(0, sends(1, 10, false)).file.Bytes()
 	for n := range len(whole) {
@@ -176,8 +177,8 @@ func TestCutCaptures(t *testing.T) {
 	require.ErrorContains(t, err, "packet 1 at octet 24: link type 147")
 }
 
-// TestDamagedCaptures: octets of packets, and of their headers, are changed at random. All of it is decoded, each octet at
-// most once.
+// TestDamagedCaptures: octets of packets, and of their headers, are changed at random. Each octet is decoded at most
+// once.
 func TestDamagedCaptures(t *testing.T) {
 	tapes := [][]byte{markersTape(), badCRCTape(), gapTape(), hostileTape(), privateTape(), extensionsTape(), sctpTape(false), sctpTape(true), rpcTape(), rsocketTape()}
 	for seed := range uint64(3000) {
@@ -197,8 +198,8 @@ func TestDamagedCaptures(t *testing.T) {
 	}
 }
 
-// TestPortsAndSequenceNumbersAgain: a connection that begins as one that has ended began is another one. In a trace all begin with 0,
-// and those without addresses of IP have the same two.
+// TestPortsAndSequenceNumbersAgain: a connection that begins like one that has ended is a new connection. In a trace,
+// all connections begin with 0, and those without IP addresses have the same two addresses.
 func TestPortsAndSequenceNumbersAgain(t *testing.T) {
 	for name, end := range map[string]pcap.Flags{"closed": pcap.FIN, "reset": pcap.RST} {
 		tp := newTape()
@@ -217,7 +218,7 @@ func TestPortsAndSequenceNumbersAgain(t *testing.T) {
 	}
 }
 
-// TestOtherInterfacesArePassedOver: pcapng has packets of several interfaces, of which one may be of a link that is not known.
+// TestOtherInterfacesArePassedOver: pcapng has packets of several interfaces, and the link type of one may be unknown.
 func TestOtherInterfacesArePassedOver(t *testing.T) {
 	le := binary.LittleEndian
 	block := func(file []byte, kind uint32, body []byte) []byte {
@@ -250,7 +251,7 @@ func TestOtherInterfacesArePassedOver(t *testing.T) {
 	require.Contains(t, got[4], "Send QN 0 MSN 1")
 }
 
-// snapped is a capture whose packets have so many octets at most.
+// snapped returns a capture whose packets are cut to at most so many octets.
 func snapped(t *testing.T, capture []byte, most int) []byte {
 	le := binary.LittleEndian
 	short := bytes.Clone(capture[:24])
@@ -264,7 +265,7 @@ func snapped(t *testing.T, capture []byte, most int) []byte {
 	return short
 }
 
-// TestPacketsThatAreCut: what a capture lacks of the last segment is missing like that of any other, and not the sender's fault.
+// TestPacketsThatAreCut: missing octets of the last segment are reported like any others, and not as the sender's fault.
 func TestPacketsThatAreCut(t *testing.T) {
 	for name, flags := range map[string]pcap.Flags{"open": pcap.ACK, "closed": pcap.FIN | pcap.ACK} {
 		tp := newTape().opens(frame("Req", withCRC), frame("Rep", withCRC))
@@ -277,7 +278,7 @@ func TestPacketsThatAreCut(t *testing.T) {
 	}
 }
 
-// TestFINBehindAGap is told at the end of the capture, when the gap is sure.
+// TestFINBehindAGap: the FIN is shown at the end of the capture, when the gap is certain.
 func TestFINBehindAGap(t *testing.T) {
 	tp := newTape().opens(frame("Req", withCRC), frame("Rep", withCRC)).drops(0, 10)
 	tp.segment(0, tp.next[0], pcap.FIN|pcap.ACK, nil)
@@ -286,7 +287,7 @@ func TestFINBehindAGap(t *testing.T) {
 	require.Contains(t, got[4], "#1 > FIN")
 }
 
-// TestFragmentsAreTold, of IPv6 as of IPv4.
+// TestFragmentsAreTold: an IPv6 fragment is reported like an IPv4 fragment.
 func TestFragmentsAreTold(t *testing.T) {
 	s := pcap.Segment{Src: client, Dst: server, Payload: []byte("octets")}
 	whole := s.Append(nil)

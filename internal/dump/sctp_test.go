@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/internal/dump"
 )
 
-// packets makes a capture of raw IPv4 packets of SCTP, a group of chunks in each, over UDP or not. An even one is the
-// client's.
+// packets makes a capture of raw IPv4 packets of SCTP, with a group of chunks in each, over UDP or not. The client sends
+// those with an even index.
 func packets(overUDP bool, groups ...string) []byte {
 	le, be := binary.LittleEndian, binary.BigEndian
 	file := le.AppendUint32(nil, 0xa1b23c4d)
@@ -57,7 +57,7 @@ var conversation = []string{
 
 func sctpTape(overUDP bool) []byte { return packets(overUDP, conversation...) }
 
-// TestSCTPWithoutDDP: nothing is said of what is not DDP but that.
+// TestSCTPWithoutDDP: the only thing reported is that it is not DDP.
 func TestSCTPWithoutDDP(t *testing.T) {
 	got := lines(t, append(packets(false,
 		"01 00 0014 00000001 00020000 000a 000a 00000001", "00 03 0014 00000001 0000 0000 0000002e 00000000", "00 07 00ff 00000001"),
@@ -66,7 +66,7 @@ func TestSCTPWithoutDDP(t *testing.T) {
 	require.Contains(t, got[2], "an SCTP chunk of 255 octets, with 8 left, whose length cannot be")
 }
 
-// TestUDPIsNotTakenForSCTP where the checksum is not right.
+// TestUDPIsNotTakenForSCTP: if the checksum is wrong.
 func TestUDPIsNotTakenForSCTP(t *testing.T) {
 	capture := bytes.ReplaceAll(sctpTape(true), unhex("68656c6c6f"), []byte("HELLO"))
 	for _, line := range lines(t, capture, dump.Config{}) {
@@ -74,7 +74,7 @@ func TestUDPIsNotTakenForSCTP(t *testing.T) {
 	}
 }
 
-// TestChunksAreDecodedOnce, also those that are far behind or come in another order.
+// TestChunksAreDecodedOnce: also chunks that are far ahead or out of order.
 func TestChunksAreDecodedOnce(t *testing.T) {
 	chunk := func(tsn uint32) string {
 		b := append(binary.BigEndian.AppendUint32(unhex("0007 0024"), tsn), unhex("0000 0000 00000010 0001 4143 00000000 00000000 00000001 00000000")...)

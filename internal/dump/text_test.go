@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/dump"
 )
 
-// TestLineWithoutATime: blocks of pcapng need not have one, also among others that have.
+// TestLineWithoutATime: a pcapng block may have no time, also among blocks that have one.
 func TestLineWithoutATime(t *testing.T) {
 	var p dump.Printer
 	for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/dump"
 )
 
-// fields are those of tshark, with what the Decoder says of the same.
+// fields are tshark's fields, with the Decoder's equivalent.
 var fields = []struct {
 	name string
 	of   func(r *dump.Record) (any, bool)
@@ -83,7 +83,7 @@ func untagged(f func(*dump.DDP) uint32) func(*dump.Record) (any, bool) {
 	}
 }
 
-// readField is a field of a Read Request.
+// readField returns a field of a Read Request.
 func readField(name string) func(*dump.Record) (any, bool) {
 	return func(r *dump.Record) (any, bool) {
 		if rdmapOf(r).Opcode != 1 {
@@ -98,7 +98,7 @@ func readField(name string) func(*dump.Record) (any, bool) {
 	}
 }
 
-// canonical is a value in one form: tshark has some in hexadecimal and some not.
+// canonical returns a value in one form: tshark prints some values in hexadecimal.
 func canonical(v string) string {
 	switch v {
 	case "true", "True":
@@ -112,7 +112,7 @@ func canonical(v string) string {
 	return v
 }
 
-// values are the values of each field, of each direction of each connection, in their order.
+// values holds the values of each field, for each direction of each connection, in order.
 type values map[string][]string
 
 func (v values) add(direction, field, value string) {
@@ -152,7 +152,7 @@ func TestTsharkAgrees(t *testing.T) {
 	}
 }
 
-// ask is what tshark decodes of a capture. Some protocols are disabled which it takes Sends for.
+// ask returns what tshark decodes of a capture. Protocols that it would recognise in Sends are disabled.
 func ask(t *testing.T, tshark, file string) values {
 	args := []string{
 		"-n", "-r", file, "-o", "tcp.try_heuristic_first:TRUE", "-o", "tcp.reassemble_out_of_order:TRUE", "-o", "gui.max_tree_depth:1000000",
@@ -178,7 +178,7 @@ func ask(t *testing.T, tshark, file string) values {
 	return v
 }
 
-// ours is the same of the Decoder, and the directions that have gaps.
+// ours returns the Decoder's values, and the directions that have gaps.
 func ours(t *testing.T, file string) (values, map[string]bool) {
 	v, gaps := values{}, map[string]bool{}
 	f, err := os.Open(file)

@@ -16,7 +16,8 @@ type counted struct{ flushes int }
 
 func (c *counted) Flush(context.Context, int64, int64) error { c.flushes++; return nil }
 
-// TestCMT_55_RegionThatIsBeingClosedIsDurableOnReceive: its Close waits, and may fail. When it has succeeded the Flusher may be gone.
+// TestCMT_55_RegionThatIsBeingClosedIsDurableOnReceive: Close waits, and may fail. After it has succeeded, the Flusher
+// may be gone.
 func TestCMT_55_RegionThatIsBeingClosedIsDurableOnReceive(t *testing.T) {
 	table, f := stag.NewTable(), new(counted)
 	r, err := table.Register(make([]byte, 64), stag.Options{Access: stag.LocalWrite | stag.RemoteWrite, Flusher: f})
@@ -26,7 +27,7 @@ func TestCMT_55_RegionThatIsBeingClosedIsDurableOnReceive(t *testing.T) {
 	require.NoError(t, all.Flush(1))
 	require.Equal(t, 1, f.flushes)
 
-	r.Hold() // as work that was posted
+	r.Hold() // like posted work
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, table.Close(ctx, r), context.Canceled)
@@ -40,7 +41,7 @@ func TestCMT_55_RegionThatIsBeingClosedIsDurableOnReceive(t *testing.T) {
 	require.Equal(t, 2, f.flushes)
 }
 
-// TestOnReceiveFlushesWhatAStreamCanWrite: the regions of all streams and its own, and no other.
+// TestOnReceiveFlushesWhatAStreamCanWrite: the regions of all streams and the stream's own, but no others.
 func TestOnReceiveFlushesWhatAStreamCanWrite(t *testing.T) {
 	var all durable.OnReceive
 	table := stag.NewTable()
@@ -78,7 +79,7 @@ func TestOnReceiveFlushesWhatAStreamCanWrite(t *testing.T) {
 	wants(1, 0, 0, 0, 0, 0, 0)
 }
 
-// TestOnReceiveOfManyRegions: to add one does not copy the others.
+// TestOnReceiveOfManyRegions: adding a region does not copy the others.
 func TestOnReceiveOfManyRegions(t *testing.T) {
 	const n = 4000
 	var all durable.OnReceive
@@ -99,7 +100,7 @@ func TestOnReceiveOfManyRegions(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(n*8*16), "copies would be %d octets", n*n/2*8)
 }
 
-// BenchmarkFlushBesideOtherStreams is a receive of one of many QPs, each of which has a region of its own.
+// BenchmarkFlushBesideOtherStreams measures a receive on one of many QPs, each of which has a region of its own.
 func BenchmarkFlushBesideOtherStreams(b *testing.B) {
 	var all durable.OnReceive
 	table := stag.NewTable()

@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestCMT_13_GroupOfMemoryThatIsWrittenWhileASyncFails: the system may have dropped those octets with the others.
+// TestCMT_13_GroupOfMemoryThatIsWrittenWhileASyncFails: the system may have dropped those octets, too.
 func TestCMT_13_GroupOfMemoryThatIsWrittenWhileASyncFails(t *testing.T) {
 	for _, through := range []bool{false, true} {
 		var fails error
@@ -37,8 +37,8 @@ func TestCMT_13_GroupOfMemoryThatIsWrittenWhileASyncFails(t *testing.T) {
 	}
 }
 
-// TestCMT_13_16_FlushBeforeTheFlusherHasHeardOfAWrite: a success says nothing of those octets, so that the next failure
-// may have lost them.
+// TestCMT_13_16_FlushBeforeTheFlusherHasHeardOfAWrite: the Flush's success does not cover the octets of that write, so
+// the next failure may have lost them.
 func TestCMT_13_16_FlushBeforeTheFlusherHasHeardOfAWrite(t *testing.T) {
 	f := new(hearing)
 	o := stag.Options{Access: stag.LocalWrite | stag.RemoteWrite}
@@ -55,7 +55,8 @@ func TestCMT_13_16_FlushBeforeTheFlusherHasHeardOfAWrite(t *testing.T) {
 	require.ErrorIs(t, r.Flusher().Flush(ctx, 0, 1), commit.ErrDataLost)
 }
 
-// TestCMT_13_GroupInAFlusherOfTheUsers: its own memory of what is lost counts, and hears of what is written again.
+// TestCMT_13_GroupInAFlusherOfTheUsers: the Group's own record of lost octets counts, and is updated when they are
+// written again.
 func TestCMT_13_GroupInAFlusherOfTheUsers(t *testing.T) {
 	g, err := commit.NewGroup(64, func() error { return nil })
 	require.NoError(t, err)
@@ -75,7 +76,7 @@ func TestCMT_13_GroupInAFlusherOfTheUsers(t *testing.T) {
 	require.NoError(t, r.Flusher().Flush(ctx, 0, 1))
 }
 
-// An ownFlush is a Flusher of the user's in which there is a Group.
+// An ownFlush is a user's Flusher that contains a Group.
 type ownFlush struct {
 	*commit.Group
 	fails error
@@ -88,9 +89,9 @@ func (f *ownFlush) Flush(ctx context.Context, off, n int64) error {
 	return f.Group.Flush(ctx, off, n)
 }
 
-// hearing is a Flusher of memory that makes durable what it has heard of.
+// hearing is a Flusher of memory that makes durable the writes it was told of.
 type hearing struct {
-	before func() // it hears
+	before func() // it is told of a write
 	fails  error
 }
 

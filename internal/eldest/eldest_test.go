@@ -26,7 +26,7 @@ func TestOldestIsGivenUpFirst(t *testing.T) {
 	require.Equal(t, []int{1, 3}, given)
 }
 
-// TestWhatIsFinishedHasBeenGivenUpOrNot: it is not given up later.
+// TestWhatIsFinishedHasBeenGivenUpOrNot: it is not given up afterwards.
 func TestWhatIsFinishedHasBeenGivenUpOrNot(t *testing.T) {
 	var l List
 	finished := make(chan bool, 1)

@@ -27,8 +27,7 @@ func TestEnded(t *testing.T) {
 	})
 }
 
-// TestRevoked: only what is in flight is waited for, and the error is the cause of the context's
-// end.
+// TestRevoked: it waits only if something is in flight, and its error is the cause of the context's end.
 func TestRevoked(t *testing.T) {
 	var calls int
 	require.NoError(t, Revoked(t.Context(), func(context.Context) error {
@@ -68,7 +67,7 @@ func TestRevoked(t *testing.T) {
 	})
 }
 
-// asking is a Buffer whose method asks what it may wait for.
+// asking is a Buffer whose method calls functions that might wait.
 type asking struct{ t *testing.T }
 
 func (b asking) Size() int64 { return 8 }

@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// golden has a value per vector of the frames R5 to R8 and some edges.
+// golden has a value for each vector of the frames R5 to R8 and for some edge cases.
 var golden = []struct {
 	name string
 	data Data

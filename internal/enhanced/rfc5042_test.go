@@ -8,9 +8,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestSEC_40_DepthsOfThePeerStayWithinOurs: whatever a Request asks for, what this end then
-// makes room for is no more than it would have anyway, and a mark that says nothing is no
-// number (RFC 6581 section 12).
+// TestSEC_40_DepthsOfThePeerStayWithinOurs: whatever a Request asks for, this end provides no more depth than it would
+// anyway, and a mark for "not specified" is not a number (RFC 6581 section 12).
 func TestSEC_40_DepthsOfThePeerStayWithinOurs(t *testing.T) {
 	ours := Limits{IRD: 16, ORD: 4, RTR: transport.RTRSend | transport.RTRWrite | transport.RTRRead}
 	for _, ird := range []uint16{0, 1, 4, 5, MaxDepth, Unset} {

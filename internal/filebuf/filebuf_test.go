@@ -22,8 +22,8 @@ func octets(t *testing.T, flags int, content string) *os.File {
 	return f
 }
 
-// TestBufferEndsAtItsSize: nothing behind Size is read or written, though the file goes on, and
-// what the file has lost meanwhile is no end.
+// TestBufferEndsAtItsSize: nothing after Size is read or written, although the file is longer, and a file that was cut
+// shorter meanwhile gives io.ErrUnexpectedEOF.
 func TestBufferEndsAtItsSize(t *testing.T) {
 	f := octets(t, os.O_RDWR, "0123456789")
 	b, err := New(f, 8, errOutside)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestArgumentsAreRefused, in a process of its own.
+// TestArgumentsAreRefused runs in a process of its own.
 func TestArgumentsAreRefused(t *testing.T) {
 	const child = "FLAGSONLY_TEST_IS_CHILD"
 	if os.Getenv(child) != "" {

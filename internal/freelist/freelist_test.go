@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// collect runs the garbage collector twice: a pool gives up what it holds at the second
-// collection.
+// collect runs the garbage collector twice: a pool drops its items at the second collection.
 func collect() {
 	runtime.GC()
 	runtime.GC()
@@ -44,7 +43,7 @@ func TestWithoutNewThereIsNone(t *testing.T) {
 	require.Nil(t, l.Get())
 }
 
-// TestNothingIsAllocatedAfterACollection is what the kept ones are for.
+// TestNothingIsAllocatedAfterACollection: that is what retained items are for.
 func TestNothingIsAllocatedAfterACollection(t *testing.T) {
 	l := List[int]{Retain: 1, New: func() *int { return new(int) }}
 	l.Put(l.Get())

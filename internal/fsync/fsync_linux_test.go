@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/sysfail"
 )
 
-// TestOneCall: a failure is final, also where the errno looks as if a signal had come in between.
+// TestOneCall: a failure is final, even if the errno suggests an interruption by a signal.
 func TestOneCall(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "data"))
 	require.NoError(t, err)

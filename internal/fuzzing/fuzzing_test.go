@@ -22,7 +22,7 @@ func allTargets(t *testing.T) []target {
 	return targets
 }
 
-// TestTargetsAreFound, those of nested modules too.
+// TestTargetsAreFound: also the targets of nested modules.
 func TestTargetsAreFound(t *testing.T) {
 	var names []string
 	for _, g := range allTargets(t) {
@@ -35,7 +35,7 @@ func TestTargetsAreFound(t *testing.T) {
 	require.Less(t, len(some), 5)
 }
 
-// TestEachTargetHasAProperty, and each row of the ledger a target.
+// TestEachTargetHasAProperty: and each row of the ledger has a target.
 func TestEachTargetHasAProperty(t *testing.T) {
 	known, names := make(map[string]bool), make(map[string]bool)
 	for _, p := range parseProperties() {
@@ -56,7 +56,7 @@ func TestEachTargetHasAProperty(t *testing.T) {
 	}
 }
 
-// TestDocsAreOfTheLedger: go run ./internal/fuzzing -docs renews the page.
+// TestDocsAreOfTheLedger: go run ./internal/fuzzing -docs updates the page.
 func TestDocsAreOfTheLedger(t *testing.T) {
 	l, err := readLedger("ledger.txt")
 	require.NoError(t, err)
@@ -115,8 +115,8 @@ var badTarget = strings.Join([]string{
 	"package m", "import \"testing\"", "func FuzzBad(f *testing.F) {", "	f.Fuzz(func(t *testing.T, b byte) {", "		if b == 7 {", "			t.Fatal(\"seven\")", "		}", "	})", "}", "",
 }, "\n")
 
-// TestFindings: a target that fails ends the program with an error, its input stays, and the ledger knows it. An interrupt
-// is no error.
+// TestFindings: a failing target ends the program with an error, its input is kept, and the ledger records it. An
+// interrupt is not an error.
 func TestFindings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a program")

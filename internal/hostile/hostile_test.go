@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/hostile/drive"
 )
 
-// childEnv makes the test binary be the program itself, which starts its own executable.
+// childEnv makes the test binary run as the program itself, which starts its own executable.
 const childEnv = "HOSTILE_TEST_BE_HOSTILE"
 
 func TestMain(m *testing.M) {
@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestInterrupted during the first attackers and during the others: the process of the attackers ends, no other begins, and
-// nothing is told of honest peers, which end as well.
+// TestInterrupted: the interrupt comes during the first attackers or during the others. The attackers' process ends, no
+// other starts, and nothing is reported of the honest peers, which end as well.
 func TestInterrupted(t *testing.T) {
 	t.Setenv(childEnv, "1")
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
@@ -53,8 +53,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestAttackersAtEveryLayer: 60 conversations of each, and all that is judged but time. The heap of so short a run tells
-// nothing.
+// TestAttackersAtEveryLayer: 60 conversations for each layer, and every judgement except that of time. The heap says
+// nothing after so short a run.
 func TestAttackersAtEveryLayer(t *testing.T) {
 	o := options{seed: 1, n: 600, time: time.Minute, parts: 24, quiet: 200 * time.Millisecond, together: true, maxGap: 50 * time.Millisecond}
 	v, err := newVictim(t.Context())
@@ -104,7 +104,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestChangesAreSeen around the bait, and not in it.
+// TestChangesAreSeen: changes around the bait, but not in it.
 func TestChangesAreSeen(t *testing.T) {
 	a := &arena{mem: bytes.Repeat([]byte{canary}, guardLen+2*(partLen+guardLen))}
 	clear(a.part(0))

@@ -35,7 +35,7 @@ func TestStreams(t *testing.T)  { runGroup(t, streamPrograms) }
 func TestAtomics(t *testing.T)  { runGroup(t, atomicPrograms) }
 func TestCommits(t *testing.T)  { runGroup(t, commitPrograms) }
 
-// runGroup runs each program over all layers until all that must occur has occurred.
+// runGroup runs each program over all layers until every required outcome has occurred.
 func runGroup(t *testing.T, programs []program) {
 	runs := 1000
 	if raceorder.Enabled {

@@ -103,7 +103,7 @@ func TestPlanKeepsTheOrderOfEachRun(t *testing.T) {
 	}
 }
 
-// opsOf are the operations of one run.
+// opsOf returns the operations of one run.
 func opsOf(steps []step, slot int16) (ops []int16) {
 	for _, st := range steps {
 		if st.op >= 0 && st.slot == slot {

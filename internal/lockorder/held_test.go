@@ -21,7 +21,7 @@ func TestLockOutOfOrder(t *testing.T) {
 	var cq Mutex[CQ]
 	qp.Lock()
 	cq.Lock()
-	qp.Unlock() // the order of unlocking is free
+	qp.Unlock() // locks may be released in any order
 	message := panics(qp.Lock)
 	require.Regexp(t, `^lockorder: QP locked at .*held_test.go:\d+ under CQ, which was locked at .*held_test.go:23$`, message)
 	cq.Unlock()

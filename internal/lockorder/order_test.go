@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOrderHasEachRankOnce: the types are declared in the order, so that their comments read in it.
+// TestOrderHasEachRankOnce: the types are declared in lock order, so that their comments can be read in that order.
 func TestOrderHasEachRankOnce(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "order.go", nil, 0)
 	require.NoError(t, err)

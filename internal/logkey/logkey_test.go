@@ -43,7 +43,7 @@ func TestDocumentHasEachLine(t *testing.T) {
 	require.Equal(t, want, string(text), "go test ./internal/logkey -update")
 }
 
-// library yields the source files of the library, whose log is documented, and not those of programs.
+// library yields the source files of the library, whose log is documented, without those of programs.
 func library(t *testing.T, yield func(path string, f *ast.File)) {
 	root := filepath.Join("..", "..")
 	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -73,7 +73,8 @@ var (
 	ofALogger  = []string{"log", "Log", "logger", "Logger"}
 )
 
-// TestKeysAreThoseOfThisPackage: each call of a logger has its keys from here, and a message that the document has.
+// TestKeysAreThoseOfThisPackage: each call of a logger takes its keys from here, and has a message that the document
+// lists.
 func TestKeysAreThoseOfThisPackage(t *testing.T) {
 	known := map[string]bool{}
 	for _, l := range Lines {
@@ -109,7 +110,7 @@ func TestKeysAreThoseOfThisPackage(t *testing.T) {
 	require.Greater(t, calls, 25)
 }
 
-// last is the last name of an expression such as m.cfg.Log.
+// last returns the last name of an expression such as m.cfg.Log.
 func last(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.Ident:
@@ -120,7 +121,7 @@ func last(x ast.Expr) string {
 	return ""
 }
 
-// ownerOf is the package in an expression such as logkey.Peer.
+// ownerOf returns the package in an expression such as logkey.Peer.
 func ownerOf(x ast.Expr) string {
 	if sel, ok := x.(*ast.SelectorExpr); ok {
 		return last(sel.X)

@@ -64,7 +64,7 @@ func TestEntriesAreDeleted(t *testing.T) {
 	}
 }
 
-// TestRandomCallsAgreeWithAList holds the Map against a plain list.
+// TestRandomCallsAgreeWithAList compares the Map with a plain list.
 func TestRandomCallsAgreeWithAList(t *testing.T) {
 	const most = 8
 	rnd := rand.New(rand.NewPCG(1, 2))

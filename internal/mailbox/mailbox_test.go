@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBox: what does not fit is dropped and counted; what is in it when it is closed can still be read,
-// also by a reader that asks for the channel only then.
+// TestBox: items that do not fit are dropped and counted. Items that are in the box when it closes can still be read,
+// even by a reader that asks for the channel only afterwards.
 func TestBox(t *testing.T) {
 	b := New[int](2)
 	for i := range 3 {

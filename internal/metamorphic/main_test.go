@@ -28,11 +28,11 @@ func TestTimeIsBounded(t *testing.T) {
 	require.Contains(t, out.String(), "no finding")
 }
 
-// TestReport: a failing program is made smaller, drawn, and written to a file that can be replayed.
+// TestReport: a failing program is reduced, drawn, and written to a file that can be replayed.
 func TestReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "failure.txt")
 	o := options{save: file, shrink: 300, tries: 1, times: 2, replay: file, networks: "pipe"}
-	// An end that lacks an event is not the same everywhere: this one is taken out of what is seen.
+	// An outcome that lacks an end differs between Configs: this end is removed from what is seen.
 	var out strings.Builder
 	spoils := newRunner(&out, o)
 	spoils.Spoil = func(c program.Config, seen program.Outcome) {
@@ -63,7 +63,8 @@ func TestReport(t *testing.T) {
 	require.ErrorIs(t, run(&out, o), os.ErrNotExist)
 }
 
-// TestNothingHasRun: a machine without any of the networks finds nothing, which does not mean that there is nothing.
+// TestNothingHasRun: a machine that supports none of the networks finds nothing, which does not mean that nothing is
+// wrong.
 func TestNothingHasRun(t *testing.T) {
 	var out strings.Builder
 	require.ErrorContains(t, run(&out, options{programs: 2, networks: program.Records}), "no program has run")
@@ -77,7 +78,7 @@ func TestNothingHasRun(t *testing.T) {
 	require.NotContains(t, out.String(), "no finding")
 }
 
-// TestFlagsAreChecked before anything runs: a network that is none would look like a program that fails.
+// TestFlagsAreChecked: before anything runs, since an unknown network would look like a failing program.
 func TestFlagsAreChecked(t *testing.T) {
 	good := options{programs: 1, times: 1, networks: program.EveryNetwork}
 	require.NoError(t, good.check())

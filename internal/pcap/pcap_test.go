@@ -82,7 +82,8 @@ func TestParseLinks(t *testing.T) {
 	require.Equal(t, errNotTCP, err, "an unknown link is skipped")
 }
 
-// TestParseLoopback: that of BSD has a family before the IP packet, in the octet order of the machine; others have nothing.
+// TestParseLoopback: BSD's loopback has a family before the IP packet, in the machine's octet order. Others have
+// nothing.
 func TestParseLoopback(t *testing.T) {
 	s := Segment{Src: clientAddr, Dst: serverAddr, Payload: []byte("x")}
 	packet := s.Append(nil)

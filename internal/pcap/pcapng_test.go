@@ -25,7 +25,7 @@ func appendBlock(file []byte, order byteOrder, kind uint32, body []byte) []byte 
 	return order.AppendUint32(append(file, body...), uint32(len(body)+blockEnds))
 }
 
-// ngFile has two interfaces, a block that is not known, a packet of each kind, and another section.
+// ngFile has two interfaces, a block of unknown type, a packet of each kind, and another section.
 func ngFile(order byteOrder) []byte {
 	section := append(order.AppendUint32(nil, sectionMagic), make([]byte, 12)...)
 	file := appendBlock(nil, order, blockSection, section)
@@ -73,7 +73,7 @@ func TestReaderTakesPcapng(t *testing.T) {
 	}
 }
 
-// TestTimesOfPcapng: an interface says how its times are counted, and from when on.
+// TestTimesOfPcapng: an interface defines the resolution and the offset of its times.
 func TestTimesOfPcapng(t *testing.T) {
 	le := binary.LittleEndian
 	option := func(code uint16, value ...byte) []byte {
@@ -113,7 +113,7 @@ func TestTimesOfPcapng(t *testing.T) {
 	}
 }
 
-// TestLargeBlocksArePassedOver: a block that is no packet, the secrets of TLS for example, may be of any size.
+// TestLargeBlocksArePassedOver: a block that is not a packet, such as TLS secrets, may be of any size.
 func TestLargeBlocksArePassedOver(t *testing.T) {
 	const secrets = 10
 	le := binary.LittleEndian
@@ -185,14 +185,14 @@ func TestParseIPLooksThroughHeaders(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, byte(132), ip.Protocol)
 	require.Equal(t, "x", string(ip.Payload))
-	six[6] = fragment // in place of the options: the first fragment is the whole packet
+	six[6] = fragment // instead of the options: the first fragment is the whole packet
 	whole := append(bytes.Clone(six[:40]), 132, 0xff, 0, 6, 0, 0, 0, 9, 'x')
 	ip, err = ParseIP(LinkRaw, whole)
 	require.NoError(t, err)
 	require.False(t, ip.Fragment, "RFC 8200 section 4.5")
 	require.Equal(t, byte(132), ip.Protocol)
 	require.Equal(t, "x", string(ip.Payload))
-	for _, part := range []byte{1, 8} { // more follow; it is not the first
+	for _, part := range []byte{1, 8} { // more fragments follow; it is not the first
 		whole[43] = part
 		ip, err = ParseIP(LinkRaw, whole)
 		require.NoError(t, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What tshark counts in each capture: connections, and the octets from the client
-// and from the server of all of them.
+// captures holds tshark's counts for each capture: connections, and the total octets from the client and from the
+// server.
 var captures = map[string][3]int{
 	"ib_atomic_bw.pcap":         {2, 572, 572},
 	"ib_read_bw.pcap":           {2, 1412, 42452},
@@ -28,7 +28,7 @@ var captures = map[string][3]int{
 	"mpa_markers_reject.pcap":   {1, 20, 20},
 	"nvme_rdma.pcap":            {3, 74864, 148636},
 	"rping.pcap":                {1, 516, 672},
-	"rping_64k.pcap":            {1, 266168, 254904}, // up to the holes in it
+	"rping_64k.pcap":            {1, 266168, 254904}, // up to its holes
 	"tcp_mpa_v1.pcap":           {1, 20, 20},
 	"tcp_mpa_v2.pcap":           {1, 24, 24},
 	"terminate_ddp_bounds.pcap": {1, 2956, 120},

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mem stays where it is, which memory of a stack may not.
+// mem does not move, unlike memory on a stack.
 var mem = make([]byte, 1024)
 
 func TestEveryLineIsWrittenBack(t *testing.T) {

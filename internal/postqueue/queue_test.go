@@ -31,8 +31,8 @@ func take(t *testing.T, q *Queue[int], n int) (vs []int) {
 	return vs
 }
 
-// TestOrderWhileTheRingGrows: what is in view stays there, and what was taken, but not published,
-// keeps its place.
+// TestOrderWhileTheRingGrows: entries in view stay there, and entries that were taken but not published keep their
+// places.
 func TestOrderWhileTheRingGrows(t *testing.T) {
 	var q Queue[int]
 	require.Zero(t, q.Posted())
@@ -61,7 +61,8 @@ func TestPlacesAreUsedAgain(t *testing.T) {
 	require.Len(t, q.ring, Initial)
 }
 
-// TestOnlyPlacesOfWhatWasTakenAreUsedAgain: what still waits keeps its place, and the queue grows when no place is free.
+// TestOnlyPlacesOfWhatWasTakenAreUsedAgain: waiting entries keep their places, and the queue grows when no place is
+// free.
 func TestOnlyPlacesOfWhatWasTakenAreUsedAgain(t *testing.T) {
 	var q Queue[int]
 	post(t, &q, 1, 2, 3, 4)
@@ -74,7 +75,7 @@ func TestOnlyPlacesOfWhatWasTakenAreUsedAgain(t *testing.T) {
 	require.Equal(t, []int{3, 4, 5, 6, 7}, take(t, &q, 5))
 }
 
-// TestEntryThatIsNotPosted is the next one again.
+// TestEntryThatIsNotPosted: Next returns the same entry again.
 func TestEntryThatIsNotPosted(t *testing.T) {
 	var q Queue[int]
 	require.True(t, q.LockIf(Open))

@@ -9,8 +9,7 @@ import (
 
 var worlds = model[world]{steps: world.steps, broken: world.broken, resting: world.resting}
 
-// scenarios bound what the world does. Those that are long are explored only if
-// IWARP_EXPLORE is set: they take minutes.
+// scenarios bound what the world does. The long scenarios run only if IWARP_EXPLORE is set: they take minutes.
 var scenarios = []struct {
 	name   string
 	long   bool
@@ -41,7 +40,7 @@ var scenarios = []struct {
 	{"requests and a full network", true, false, budget{asks: 3, posts: 2, fulls: 2, receives: 2, eof: true, close: true, terminate: true}},
 }
 
-// TestArbiterInEachState explores what the arbiter and everything around it can do.
+// TestArbiterInEachState explores every state that the arbiter and everything around it can reach.
 func TestArbiterInEachState(t *testing.T) {
 	const limit = 30_000_000
 	all := os.Getenv("IWARP_EXPLORE") != ""
@@ -62,8 +61,7 @@ func TestArbiterInEachState(t *testing.T) {
 	}
 }
 
-// TestExplorerNoticesALateDisarm: input is lost where Disarm is done when the mutex is free
-// again.
+// TestExplorerNoticesALateDisarm: input is lost if Disarm runs after the mutex is released.
 func TestExplorerNoticesALateDisarm(t *testing.T) {
 	_, err := worlds.explore(world{budget: budget{waits: [3]uint8{1, 0, 0}, asks: 1, lateDisarm: true}, armed: true}, 1_000_000)
 	require.ErrorContains(t, err, "there is input that no goroutine reads")

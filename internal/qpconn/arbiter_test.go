@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A script is a sequence of events for an arbiter, with the actions that it must return.
+// A script passes a sequence of events to its arbiter, and checks the actions that the arbiter returns.
 type script struct {
 	*testing.T
 	arbiter[string]
@@ -17,9 +17,9 @@ func (s *script) answers(what string, got, want do) {
 	require.Equal(s.T, want, got, what)
 }
 
-const reader = "" // as a holder
+const reader = "" // as the holder of the right
 
-// TestSteadyWaiterCostsNothing: no system call, no goroutine, and no wake-up.
+// TestSteadyWaiterCostsNothing: it causes no system call, no goroutine, and no wake-up.
 func TestSteadyWaiterCostsNothing(t *testing.T) {
 	s := &script{T: t}
 	s.answers("the first wait takes the right from the poller", s.come("w"), doRead|doDisarm)
@@ -38,7 +38,7 @@ func TestSteadyWaiterCostsNothing(t *testing.T) {
 	require.Equal(t, rxArmed, s.rx)
 }
 
-// TestRightPassesFromWaiterToWaiter without a system call in between.
+// TestRightPassesFromWaiterToWaiter: the right to receive passes on without a system call in between.
 func TestRightPassesFromWaiterToWaiter(t *testing.T) {
 	s := &script{T: t}
 	s.answers("the first waiter receives", s.come("a"), doRead|doDisarm)
@@ -50,7 +50,7 @@ func TestRightPassesFromWaiterToWaiter(t *testing.T) {
 	s.answers("the second was the last", s.leave("b", false), doArm)
 }
 
-// TestReaderGivesTheRightToAWaiter that comes: at once if the reader is parked, otherwise when it has read all input.
+// TestReaderGivesTheRightToAWaiter: at once if the reader is parked, otherwise when it has read all input.
 func TestReaderGivesTheRightToAWaiter(t *testing.T) {
 	s := &script{T: t}
 	s.answers("there is input", s.ready(), doStartReader|doDisarm)
@@ -66,7 +66,7 @@ func TestReaderGivesTheRightToAWaiter(t *testing.T) {
 	require.True(t, s.holds("w"))
 }
 
-// TestReaderLingersUntilItIsSweptAway.
+// TestReaderLingersUntilItIsSweptAway: if no more input comes, the sweeper wakes the reader.
 func TestReaderLingersUntilItIsSweptAway(t *testing.T) {
 	s := &script{T: t}
 	s.ready()
@@ -81,7 +81,7 @@ func TestReaderLingersUntilItIsSweptAway(t *testing.T) {
 	s.answers("the last input was long ago: it does not linger", s.empty(false), doArm)
 }
 
-// TestStalledMessage waits for a receive, without a goroutine.
+// TestStalledMessage: a message waits for a receive, and no goroutine waits with it.
 func TestStalledMessage(t *testing.T) {
 	s := &script{T: t}
 	s.answers("a receive on a connection that has not stalled", s.resume(), 0)
@@ -103,7 +103,7 @@ func TestStalledMessage(t *testing.T) {
 	s.answers("a receive is posted", s.resume(), doStartReader)
 }
 
-// TestRestOfAShare is sent by the goroutine that receives, or else by a writer.
+// TestRestOfAShare: the goroutine that receives sends the rest, or else a writer does.
 func TestRestOfAShare(t *testing.T) {
 	s := &script{T: t}
 	s.answers("work is posted", s.post(), doSend)
@@ -143,7 +143,7 @@ func TestRestOfAShare(t *testing.T) {
 	s.answers("it does not come", s.sweep(), doStartWriter)
 }
 
-// TestFullNetwork is waited for by the writer alone.
+// TestFullNetwork: only the writer waits for the network.
 func TestFullNetwork(t *testing.T) {
 	s := &script{T: t}
 	s.post()
@@ -175,7 +175,7 @@ func TestTerminate(t *testing.T) {
 	s.answers("the reader has discarded all input", s.discarded(), doFinish)
 }
 
-// TestEndIsFoundInAReadThatBeganBeforeATerminate by a waiter and by the reader.
+// TestEndIsFoundInAReadThatBeganBeforeATerminate: a waiter or the reader may be in that read.
 func TestEndIsFoundInAReadThatBeganBeforeATerminate(t *testing.T) {
 	for _, w := range []string{"w", reader} {
 		s := &script{T: t}
@@ -193,7 +193,7 @@ func TestEndIsFoundInAReadThatBeganBeforeATerminate(t *testing.T) {
 	}
 }
 
-// TestConnectionThatCannotBeArmed keeps its reader.
+// TestConnectionThatCannotBeArmed: it keeps its reader.
 func TestConnectionThatCannotBeArmed(t *testing.T) {
 	s := &script{T: t}
 	s.come("w")
@@ -208,7 +208,7 @@ func TestConnectionThatCannotBeArmed(t *testing.T) {
 	require.True(t, s.holds(reader))
 }
 
-// TestCloseWakes a goroutine that is parked, which finds the connection closed.
+// TestCloseWakes: Close wakes a parked goroutine, which finds the connection closed.
 func TestCloseWakes(t *testing.T) {
 	s := &script{T: t}
 	s.come("w")

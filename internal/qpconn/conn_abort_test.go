@@ -17,7 +17,7 @@ import (
 
 var errAbort = errors.New("it is enough")
 
-// aborts requires that the end comes at once, wherever the connection is.
+// aborts requires that Abort ends the connection at once, whatever its state.
 func (e *end) aborts() {
 	e.Helper()
 	e.conn.Abort(errAbort)
@@ -89,7 +89,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestAbortOfAnEndThatIsUnderWay does not change what it has begun with.
+// TestAbortOfAnEndThatIsUnderWay: Abort does not change the reason of that end.
 func TestAbortOfAnEndThatIsUnderWay(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason Reason
@@ -114,7 +114,7 @@ func TestAbortOfAnEndThatIsUnderWay(t *testing.T) {
 	}
 }
 
-// TestAbortAsAGracefulEndCompletes: nothing is left that it could abort.
+// TestAbortAsAGracefulEndCompletes: nothing is left to abort.
 func TestAbortAsAGracefulEndCompletes(t *testing.T) {
 	for _, place := range []string{"Leaving", "Flush"} {
 		t.Run(place, func(t *testing.T) {
@@ -133,8 +133,7 @@ func TestAbortAsAGracefulEndCompletes(t *testing.T) {
 	}
 }
 
-// TestAbortWhileThePollerReports: it reports before the abort, in which case a reader may be started, or
-// after it.
+// TestAbortWhileThePollerReports: the report may come before the abort, and may then start a reader, or after it.
 func TestAbortWhileThePollerReports(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		ready := see(e.llp, func() (ready func()) {
@@ -162,7 +161,7 @@ func TestAbortBeforeTheStart(t *testing.T) {
 	})
 }
 
-// TestEndWaitsForItsGoroutines: for the one that receives, for the one that sends, and for Failed.
+// TestEndWaitsForItsGoroutines: the end waits for the receiving goroutine, for the sending one, and for Failed.
 func TestEndWaitsForItsGoroutines(t *testing.T) {
 	for _, place := range []string{"Received", "Sent", "Failed"} {
 		t.Run(place, func(t *testing.T) {
@@ -189,8 +188,8 @@ func TestEndWaitsForItsGoroutines(t *testing.T) {
 	}
 }
 
-// TestFirstCauseStays when another comes after the end, or an end that is less bad while that is
-// under way.
+// TestFirstCauseStays: neither a cause that comes after the end nor a lesser cause that comes during an abort replaces
+// it.
 func TestFirstCauseStays(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.peerEnds()
@@ -212,7 +211,7 @@ func TestFirstCauseStays(t *testing.T) {
 	})
 }
 
-// TestFailAfterAnEndThatHasWaitedForFail: the Owner is told of the end once.
+// TestFailAfterAnEndThatHasWaitedForFail: the Owner learns of the end only once.
 func TestFailAfterAnEndThatHasWaitedForFail(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		resume := e.set("Failed")
@@ -230,7 +229,7 @@ func TestFailAfterAnEndThatHasWaitedForFail(t *testing.T) {
 	})
 }
 
-// TestAfterTheEnd nothing happens any more.
+// TestAfterTheEnd: no call has an effect any more.
 func TestAfterTheEnd(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.aborts()
@@ -257,7 +256,7 @@ func TestAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestManyEndsAtOnce: whatever happens together, the connection ends once, and all waits with it.
+// TestManyEndsAtOnce: whatever causes coincide, the connection ends once, and so do all waits.
 func TestManyEndsAtOnce(t *testing.T) {
 	acts := map[int]func(e *end){
 		0: func(e *end) { e.conn.Fail(errTest) },
@@ -301,7 +300,7 @@ func TestManyEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestAbortAsAMessageStalls: the LLP hands the message up again and again, also where it was closed.
+// TestAbortAsAMessageStalls: the LLP hands the message up again and again, even after it was closed.
 func TestAbortAsAMessageStalls(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		inBubble(t, nil, func(e *end) {

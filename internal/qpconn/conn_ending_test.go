@@ -30,7 +30,7 @@ func (e *end) isDrained() bool {
 	}
 }
 
-// endsSending ends our half when all work is done.
+// endsSending ends this side's half, with all work done.
 func (e *end) endsSending() {
 	e.Helper()
 	require.True(e, e.isDrained(), "all work is done")
@@ -48,7 +48,7 @@ func (e *end) endsReceives() {
 
 func (e *end) peerEnds() { e.llp.change(func() { e.llp.fin = true }) }
 
-// endedWith requires that the connection has ended, and how.
+// endedWith requires that the connection has ended for this reason, with this cause, in this way.
 func (e *end) endedWith(want Reason, cause error, how string) {
 	e.Helper()
 	e.isOver()
@@ -79,8 +79,7 @@ func TestGracefulEnd(t *testing.T) {
 	})
 }
 
-// TestDrainWaitsForAllWork: for Writes to leave, for the response of a Read, and for the answer
-// to a Read of the peer.
+// TestDrainWaitsForAllWork: for Writes to leave, for the response to a Read, and for the answer to a Read of the peer.
 func TestDrainWaitsForAllWork(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.llp.change(func() { e.llp.full = true })
@@ -109,7 +108,7 @@ func TestDrainWaitsForAllWork(t *testing.T) {
 	})
 }
 
-// TestDrainAsAMessageStalls: what has come in front of the message was all that was due.
+// TestDrainAsAMessageStalls: what arrived before the message was all that Drain waited for.
 func TestDrainAsAMessageStalls(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.queues(rdmap.KindRead, 1, nil)
@@ -142,7 +141,7 @@ func TestDrainWaitsForALateAnswer(t *testing.T) {
 	})
 }
 
-// TestDrainSendsWhatWasOffered to a waiter, which does not come.
+// TestDrainSendsWhatWasOffered: the rest was offered to a waiter, which does not come.
 func TestDrainSendsWhatWasOffered(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
 		e.expectsAWaiter()
@@ -195,8 +194,8 @@ func TestPeerEndsWithWorkOutstanding(t *testing.T) {
 	}
 }
 
-// TestPeerEndsInTheMiddleOfAMessage: a Terminate tells it so, unless our half has ended, too. It is an error
-// on this side all the same.
+// TestPeerEndsInTheMiddleOfAMessage: a Terminate tells the peer so, unless our half has ended, too. On this side it is
+// an error in both cases.
 func TestPeerEndsInTheMiddleOfAMessage(t *testing.T) {
 	beginning := aSend(1)
 	beginning[0] &^= 0x40 // not the last segment
@@ -224,8 +223,8 @@ func TestPeerEndsInTheMiddleOfAMessage(t *testing.T) {
 	})
 }
 
-// TestPeerEndsWhileTheSenderCompletes, which has handed a message to the network and not completed it:
-// that is no work outstanding.
+// TestPeerEndsWhileTheSenderCompletes: a message that the sender has handed to the network, but not yet completed, is
+// not outstanding work.
 func TestPeerEndsWhileTheSenderCompletes(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		resume := e.set("Sent")
@@ -263,8 +262,8 @@ func TestPeerEndsWhileTheNetworkIsFull(t *testing.T) {
 	}
 }
 
-// TestPeerEndsWhileAnotherIsToSend the responses that a goroutine has left, which was sending as the peer ended
-// its half: the one that finds nothing more to send decides what the end means.
+// TestPeerEndsWhileAnotherIsToSend: the peer ends its half while a goroutine sends, and that goroutine leaves the
+// responses to another. The goroutine that finds nothing more to send decides what the end means.
 func TestPeerEndsWhileAnotherIsToSend(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		inBubble(t, oneABatch, func(e *end) {
@@ -290,8 +289,8 @@ func TestPeerEndsWhileAnotherIsToSend(t *testing.T) {
 	}
 }
 
-// TestVERBS_39_PeerEndsBeforeAllIsSent: what has been handed to the network before is done, and what is left is
-// not: the peer would throw it away.
+// TestVERBS_39_PeerEndsBeforeAllIsSent: work handed to the network before the end succeeds. The rest is flushed, because
+// the peer would discard it.
 func TestVERBS_39_PeerEndsBeforeAllIsSent(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		inBubble(t, oneABatch, func(e *end) {
@@ -317,8 +316,8 @@ func TestVERBS_39_PeerEndsBeforeAllIsSent(t *testing.T) {
 	}
 }
 
-// TestOurEndDoesNotLeave after that of the peer, as over TLS where the network is full: our half has not
-// ended gracefully, and the last messages may be lost.
+// TestOurEndDoesNotLeave: after the peer's end, our own cannot be sent, as over TLS when the network is full. Our half
+// has then not ended gracefully, and the last messages may be lost.
 func TestOurEndDoesNotLeave(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		resume := e.llp.set("CloseSend")
@@ -340,7 +339,7 @@ func TestOurEndDoesNotLeave(t *testing.T) {
 	})
 }
 
-// TestPosterDoesNotWaitForOurEnd: the poster finds nothing more to send after the end of the peer's half.
+// TestPosterDoesNotWaitForOurEnd: after the end of the peer's half, the poster finds nothing more to send.
 func TestPosterDoesNotWaitForOurEnd(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		sent, ended := e.set("Sent"), e.llp.set("CloseSend")
@@ -366,7 +365,7 @@ func TestPosterDoesNotWaitForOurEnd(t *testing.T) {
 	})
 }
 
-// TestLLPThatEndsItsGoroutine: a net.Conn in a test of the program may fail the test in Close.
+// TestLLPThatEndsItsGoroutine: a net.Conn that a program's test supplies may fail that test in Close.
 func TestLLPThatEndsItsGoroutine(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		resume := e.llp.set("Close")
@@ -417,8 +416,8 @@ func TestLLPThatEndsAsAWhole(t *testing.T) {
 	})
 }
 
-// TestMessageAfterOurOwnEnd: the applications do not agree on the end of the stream. What
-// still comes is thrown away, once.
+// TestMessageAfterOurOwnEnd: the applications disagree about the end of the stream. What still arrives is discarded,
+// once.
 func TestMessageAfterOurOwnEnd(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		inBubble(t, nil, func(e *end) {
@@ -456,7 +455,7 @@ func TestMessageAfterOurOwnEndAndPeerDoesNotEnd(t *testing.T) {
 	})
 }
 
-// TestAfterOurOwnEnd a Write of no octets means nothing, and a Terminate is heard.
+// TestAfterOurOwnEnd: a Write of no octets has no effect, and a Terminate is processed.
 func TestAfterOurOwnEnd(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.drains()
@@ -495,7 +494,7 @@ func TestConnectionIsLost(t *testing.T) {
 	})
 }
 
-// TestTimersEndWithTheConnection: what they would call keeps the queue pair, and what the program has given to it.
+// TestTimersEndWithTheConnection: their functions refer to the queue pair and to what the program has given to it.
 func TestTimersEndWithTheConnection(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		called := make(chan string, 3)

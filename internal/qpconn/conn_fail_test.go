@@ -53,7 +53,7 @@ func TestPeerAnswersATerminateWhileFailRuns(t *testing.T) {
 	})
 }
 
-// TestPeerEndsWhileFailsRun: the sender decides what that means when all have returned.
+// TestPeerEndsWhileFailsRun: when all calls of Fail have returned, the sender decides what the peer's end means.
 func TestPeerEndsWhileFailsRun(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		resume := e.set("Failed")
@@ -69,7 +69,7 @@ func TestPeerEndsWhileFailsRun(t *testing.T) {
 	})
 }
 
-// TestFailIsBounded where the peer does not end its half, or the Terminate cannot leave.
+// TestFailIsBounded: even if the peer does not end its half, or the Terminate cannot leave.
 func TestFailIsBounded(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		inBubble(t, nil, func(e *end) {
@@ -139,7 +139,7 @@ func TestResponderFailsAsItsFirstSegmentArrives(t *testing.T) {
 	})
 }
 
-// TestFailAfterOurOwnEnd: there is no half in which a Terminate could leave.
+// TestFailAfterOurOwnEnd: our half has ended, so no Terminate can be sent.
 func TestFailAfterOurOwnEnd(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.drains()
@@ -150,7 +150,7 @@ func TestFailAfterOurOwnEnd(t *testing.T) {
 	})
 }
 
-// TestOwnerFailsTheStream from inside its methods, as it does when a CQ has overflowed.
+// TestOwnerFailsTheStream: it does so from inside its methods, as when a CQ has overflowed.
 func TestOwnerFailsTheStream(t *testing.T) {
 	for _, place := range []string{"Received", "Sent"} {
 		inBubble(t, nil, func(e *end) {
@@ -188,7 +188,7 @@ func TestMessageStallsAsTheStreamEnds(t *testing.T) {
 	})
 }
 
-// TestRequestThatCannotBeSent ends the stream.
+// TestRequestThatCannotBeSent: it ends the stream.
 func TestRequestThatCannotBeSent(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.queues(rdmap.KindInvalidate, 1, nil)
@@ -256,7 +256,7 @@ func TestPeerTerminates(t *testing.T) {
 	})
 }
 
-// TestPeerTerminatesAndEndsInOneRead, which a waiter does, or the reader.
+// TestPeerTerminatesAndEndsInOneRead: the read is a waiter's or the reader's.
 func TestPeerTerminatesAndEndsInOneRead(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		inBubble(t, nil, func(e *end) {
@@ -313,7 +313,7 @@ func TestPeerTerminatesAndDoesNotEnd(t *testing.T) {
 	})
 }
 
-// TestTerminateThatIsInError ends the stream, and is not answered by a Terminate.
+// TestTerminateThatIsInError: it ends the stream, and no Terminate answers it.
 func TestTerminateThatIsInError(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.llp.arrives(aTerminate[:len(aTerminate)-1])
@@ -326,7 +326,7 @@ func TestTerminateThatIsInError(t *testing.T) {
 	})
 }
 
-// TestSendingFails: what the peer said before may still be there to be read.
+// TestSendingFails: what the peer sent before may still be readable.
 func TestSendingFails(t *testing.T) {
 	breaks := func(e *end) {
 		resume := e.llp.set("Receive")
@@ -377,7 +377,7 @@ func TestSendingFails(t *testing.T) {
 	})
 }
 
-// TestSendingFailsWhileTheConnectionEnds: there is nothing more to be read.
+// TestSendingFailsWhileTheConnectionEnds: nothing is left to read.
 func TestSendingFailsWhileTheConnectionEnds(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.llp.change(func() { e.llp.full = true })

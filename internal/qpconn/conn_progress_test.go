@@ -14,7 +14,7 @@ const stallWait = 8 * time.Second
 
 func watched(_ *end, c *Config) { c.StallWait = stallWait }
 
-// passes lets time pass, and returns what the owner has been told by then.
+// passes lets time pass, and returns what the owner was told up to then.
 func (e *end) passes(d time.Duration) []string {
 	time.Sleep(d)
 	synctest.Wait()
@@ -42,7 +42,7 @@ func TestNetworkThatTakesNothing(t *testing.T) {
 func TestReadThatIsNotAnswered(t *testing.T) {
 	inBubble(t, watched, func(e *end) {
 		e.queues(rdmap.KindRead, 1, nil)
-		for range 2 * progressLooks { // what is sent behind it is no progress of it
+		for range 2 * progressLooks { // later Writes are no progress of the Read
 			e.queues(rdmap.KindWrite, 1, nil)
 			e.passes(stallWait / progressLooks)
 		}
@@ -52,7 +52,7 @@ func TestReadThatIsNotAnswered(t *testing.T) {
 	})
 }
 
-// TestSlowNetwork takes a message now and then.
+// TestSlowNetwork: the network takes a message now and then.
 func TestSlowNetwork(t *testing.T) {
 	inBubble(t, watched, func(e *end) {
 		e.llp.change(func() { e.llp.most, e.llp.full = 1, true })
@@ -65,7 +65,7 @@ func TestSlowNetwork(t *testing.T) {
 	})
 }
 
-// TestShortestStallWait is looked at once a millisecond: an idle connection costs little.
+// TestShortestStallWait: progress is checked at most once a millisecond, so that an idle connection costs little.
 func TestShortestStallWait(t *testing.T) {
 	shortest := func(_ *end, c *Config) { c.StallWait = 1 }
 	inBubble(t, shortest, func(e *end) {

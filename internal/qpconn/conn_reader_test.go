@@ -43,7 +43,7 @@ func TestReaderIsStartedByInputThatWasThereAtTheStart(t *testing.T) {
 	})
 }
 
-// TestReaderLingersWhereMessagesAreClose, and is swept when none comes any more.
+// TestReaderLingersWhereMessagesAreClose: it is swept when messages stop coming.
 func TestReaderLingersWhereMessagesAreClose(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.lingers()
@@ -121,7 +121,7 @@ func TestWaiterComesWhileTheReaderRuns(t *testing.T) {
 	})
 }
 
-// TestReaderReceivesForAWaiter that has come meanwhile, and does not give the right to it then.
+// TestReaderReceivesForAWaiter: a waiter that came meanwhile gets its message from the reader, and then not the right.
 func TestReaderReceivesForAWaiter(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.postReceives(1)
@@ -138,8 +138,8 @@ func TestReaderReceivesForAWaiter(t *testing.T) {
 	})
 }
 
-// TestWaiterComesWhileTheReaderLeaves: the sweeper has told it to, and it has not given the right
-// up yet. What it was told is not for the next one that receives.
+// TestWaiterComesWhileTheReaderLeaves: the sweeper has told the reader to leave, and the reader still holds the right.
+// The order to leave does not apply to the next holder.
 func TestWaiterComesWhileTheReaderLeaves(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.postReceives(1)
@@ -160,7 +160,7 @@ func TestWaiterComesWhileTheReaderLeaves(t *testing.T) {
 	})
 }
 
-// TestReaderThatWasToldToLeaveReadsWhatThereIs, and leaves all the same.
+// TestReaderThatWasToldToLeaveReadsWhatThereIs: it reads the input, and leaves all the same.
 func TestReaderThatWasToldToLeaveReadsWhatThereIs(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.postReceives(1)
@@ -175,7 +175,7 @@ func TestReaderThatWasToldToLeaveReadsWhatThereIs(t *testing.T) {
 	})
 }
 
-// TestReaderStaysWhereNothingCanBeArmed, and waiters sleep.
+// TestReaderStaysWhereNothingCanBeArmed: waiters only sleep.
 func TestReaderStaysWhereNothingCanBeArmed(t *testing.T) {
 	noArm := func(e *end, _ *Config) { e.llp.noArm = true }
 	inBubble(t, noArm, func(e *end) {
@@ -205,7 +205,7 @@ func TestReaderStaysWhereNothingCanBeArmed(t *testing.T) {
 	})
 }
 
-// TestArmingFailsLater: a waiter that leaves finds that a reader must stay.
+// TestArmingFailsLater: a waiter leaves, arming fails, and a reader must stay.
 func TestArmingFailsLater(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		w := e.waits(forever)
@@ -217,7 +217,7 @@ func TestArmingFailsLater(t *testing.T) {
 	})
 }
 
-// TestPollerTellsLate of input that a waiter has received, or twice.
+// TestPollerTellsLate: the poller reports input that a waiter has received, or reports twice.
 func TestPollerTellsLate(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		w := e.waits(forever)
@@ -234,7 +234,7 @@ func TestPollerTellsLate(t *testing.T) {
 	})
 }
 
-// TestWithoutAnAlarm nothing is reserved, and no reader lingers.
+// TestWithoutAnAlarm: no right is reserved, and no reader lingers.
 func TestWithoutAnAlarm(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.noAlarm.Store(true)
@@ -253,7 +253,7 @@ func TestWithoutAnAlarm(t *testing.T) {
 	})
 }
 
-// TestSweeperSweepsManyConnections: each of them at its time, with one alarm.
+// TestSweeperSweepsManyConnections: each one when it is due, with one alarm.
 func TestSweeperSweepsManyConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []*end

@@ -11,10 +11,10 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// oneABatch makes each message a batch, so that shareBatches of them are a share.
+// oneABatch makes each message a batch, so that shareBatches messages are a share.
 func oneABatch(e *end, _ *Config) { e.llp.most = 1 }
 
-// moreThanAShare are messages that take two shares.
+// moreThanAShare is a number of messages that takes two shares.
 const moreThanAShare = shareBatches + 1
 
 func (e *end) hasSent(writes int, expectation string) {
@@ -33,7 +33,7 @@ func TestPosterSends(t *testing.T) {
 	})
 }
 
-// TestPosterSendsForAnother that posts meanwhile, and does not wait.
+// TestPosterSendsForAnother: the other posts meanwhile, and does not wait.
 func TestPosterSendsForAnother(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		resume := e.llp.set("Flush")
@@ -92,7 +92,7 @@ func TestHolderSendsWhatAShareLeaves(t *testing.T) {
 	})
 }
 
-// expectsAWaiter sends a share of which the next one is expected to be followed by a wait.
+// expectsAWaiter sends a share and reports a wait, so that another wait is expected after the next share.
 func (e *end) expectsAWaiter() {
 	e.Helper()
 	e.queues(rdmap.KindWrite, moreThanAShare, nil)
@@ -100,7 +100,7 @@ func (e *end) expectsAWaiter() {
 	e.conn.Waited()
 }
 
-// TestExpectedWaiterSendsWhatAShareLeaves when it comes.
+// TestExpectedWaiterSendsWhatAShareLeaves: it sends the rest when it comes.
 func TestExpectedWaiterSendsWhatAShareLeaves(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
 		e.expectsAWaiter()
@@ -116,7 +116,7 @@ func TestExpectedWaiterSendsWhatAShareLeaves(t *testing.T) {
 	})
 }
 
-// TestWriterSendsWhatAnExpectedWaiterDoesNot: the sweeper starts it.
+// TestWriterSendsWhatAnExpectedWaiterDoesNot: the sweeper starts the writer.
 func TestWriterSendsWhatAnExpectedWaiterDoesNot(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
 		e.expectsAWaiter()
@@ -130,7 +130,7 @@ func TestWriterSendsWhatAnExpectedWaiterDoesNot(t *testing.T) {
 	})
 }
 
-// TestWriterSendsWhatAWaiterDoesNotThatIsDone: what was offered to it is left for a while.
+// TestWriterSendsWhatAWaiterDoesNotThatIsDone: what was offered to the waiter stays offered for a while.
 func TestWriterSendsWhatAWaiterDoesNotThatIsDone(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
 		w := e.waits(forever)
@@ -170,7 +170,7 @@ func TestNoWaiterIsExpected(t *testing.T) {
 	}
 }
 
-// TestPosterSendsWhatWasOffered before its own.
+// TestPosterSendsWhatWasOffered: it sends that before its own messages.
 func TestPosterSendsWhatWasOffered(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
 		e.expectsAWaiter()
@@ -181,7 +181,7 @@ func TestPosterSendsWhatWasOffered(t *testing.T) {
 	})
 }
 
-// TestShareIsOfferedWhereTheRightToReceiveIsReserved, to the waiter for which it is.
+// TestShareIsOfferedWhereTheRightToReceiveIsReserved: the share is offered to the waiter that has the reservation.
 func TestShareIsOfferedWhereTheRightToReceiveIsReserved(t *testing.T) {
 	for _, comes := range []bool{true, false} {
 		inBubble(t, oneABatch, func(e *end) {
@@ -202,7 +202,7 @@ func TestShareIsOfferedWhereTheRightToReceiveIsReserved(t *testing.T) {
 	}
 }
 
-// TestWriterWaitsForTheNetwork, and no other goroutine does.
+// TestWriterWaitsForTheNetwork: no other goroutine does.
 func TestWriterWaitsForTheNetwork(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.postReceives(1)
@@ -229,7 +229,7 @@ func TestWriterWaitsForTheNetwork(t *testing.T) {
 	})
 }
 
-// TestWriterLeavesWhatItNeedNotWaitFor to others: the network has taken a batch at once.
+// TestWriterLeavesWhatItNeedNotWaitFor: the network has taken a batch at once, so the writer leaves the rest to others.
 func TestWriterLeavesWhatItNeedNotWaitFor(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
 		w := e.waits(forever)
@@ -250,7 +250,7 @@ func TestWriterLeavesWhatItNeedNotWaitFor(t *testing.T) {
 	})
 }
 
-// TestWaiterDoesNotWaitForTheNetwork with an answer to send.
+// TestWaiterDoesNotWaitForTheNetwork: even with an answer to send.
 func TestWaiterDoesNotWaitForTheNetwork(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.postReceives(1)

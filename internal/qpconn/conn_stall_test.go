@@ -17,7 +17,7 @@ func receiveWait(d time.Duration) func(e *end, c *Config) {
 	return func(_ *end, c *Config) { c.ReceiveWait = d }
 }
 
-// stalls sends a message to the connection for which there is no receive.
+// stalls delivers a message for which there is no receive.
 func (e *end) stalls(msn byte) {
 	e.Helper()
 	e.llp.arrives(aSend(msn))
@@ -63,7 +63,7 @@ func TestMessageHasWaitedShortly(t *testing.T) {
 	})
 }
 
-// TestMessageHasWaitedTooLong: it is in error.
+// TestMessageHasWaitedTooLong: the message is then in error.
 func TestMessageHasWaitedTooLong(t *testing.T) {
 	for _, limit := range []time.Duration{time.Millisecond, NoticeAfter / 2, NoticeAfter, NoticeAfter + 1, time.Minute} {
 		inBubble(t, receiveWait(limit), func(e *end) {
@@ -101,7 +101,7 @@ func TestMessageWaitsForever(t *testing.T) {
 	}
 }
 
-// TestReceiveIsPostedAsTheMessageStalls: at any time between.
+// TestReceiveIsPostedAsTheMessageStalls: the receive may be posted at any step of that.
 func TestReceiveIsPostedAsTheMessageStalls(t *testing.T) {
 	for _, place := range []string{"Received", "HasReceive", "HasReceive has looked"} {
 		inBubble(t, nil, func(e *end) {
@@ -121,7 +121,7 @@ func TestReceiveIsPostedAsTheMessageStalls(t *testing.T) {
 	}
 }
 
-// TestTimerOfAMessageTellsLate: the message has found a receive meanwhile, and another waits.
+// TestTimerOfAMessageTellsLate: the message has meanwhile found a receive, and another message waits.
 func TestTimerOfAMessageTellsLate(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.stalls(1)
@@ -130,13 +130,13 @@ func TestTimerOfAMessageTellsLate(t *testing.T) {
 		e.conn.mu.Unlock()
 		e.postReceives(1)
 		e.stalls(2)
-		timer.Reset(0) // as if it could not be stopped any more
+		timer.Reset(0) // as if it could no longer be stopped
 		synctest.Wait()
 		require.Empty(e, e.heard(), "the other has not waited for long")
 	})
 }
 
-// TestWaiterWhoseMessageStalls is the first to receive again, after the reader.
+// TestWaiterWhoseMessageStalls: it is the first waiter to receive again, after the reader.
 func TestWaiterWhoseMessageStalls(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		first := e.waits(forever)
@@ -159,7 +159,7 @@ func TestWaiterWhoseMessageStalls(t *testing.T) {
 	})
 }
 
-// TestWaiterThatLosesTheRightIsForgotten: what it waited for is not the next reader's concern.
+// TestWaiterThatLosesTheRightIsForgotten: what it waited for does not concern the next reader.
 func TestWaiterThatLosesTheRightIsForgotten(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		ctx, cancel := context.WithCancel(forever)
@@ -189,7 +189,7 @@ func TestSendingGoesOnWhileAMessageWaits(t *testing.T) {
 	})
 }
 
-// TestARCH_11_ReadInFrontOfAMessageThatWaits is answered, although one read has brought both.
+// TestARCH_11_ReadInFrontOfAMessageThatWaits: the Read is answered, although one read has brought both.
 func TestARCH_11_ReadInFrontOfAMessageThatWaits(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.llp.arrives(aRead, aSend(1))
@@ -209,7 +209,7 @@ func TestConnectionEndsWhileAMessageWaits(t *testing.T) {
 	})
 }
 
-// TestMessageThatWaitsIsNotToldOfWhileTheConnectionEnds: it waits for nothing any more.
+// TestMessageThatWaitsIsNotToldOfWhileTheConnectionEnds: the message no longer waits for anything.
 func TestMessageThatWaitsIsNotToldOfWhileTheConnectionEnds(t *testing.T) {
 	inBubble(t, receiveWait(NoticeAfter+NoticeAfter/2), func(e *end) {
 		e.stalls(1)
@@ -222,7 +222,7 @@ func TestMessageThatWaitsIsNotToldOfWhileTheConnectionEnds(t *testing.T) {
 	})
 }
 
-// TestMessageThatWaitsComesTooLate if this side ends its half.
+// TestMessageThatWaitsComesTooLate: this side ends its half while the message waits.
 func TestMessageThatWaitsComesTooLate(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.stalls(1)
@@ -235,7 +235,8 @@ func TestMessageThatWaitsComesTooLate(t *testing.T) {
 	})
 }
 
-// TestMessageStallsAsTheReceivesEnd, and our half with them or not yet: no message waits for what will not be posted.
+// TestMessageStallsAsTheReceivesEnd: whether our half ends with them or not yet, no message waits for a receive that
+// will not be posted.
 func TestMessageStallsAsTheReceivesEnd(t *testing.T) {
 	for _, place := range []string{"Received", "HasReceive", "HasReceive has looked"} {
 		for _, late := range []bool{false, true} {
@@ -267,8 +268,8 @@ func TestMessageStallsAsTheReceivesEnd(t *testing.T) {
 	}
 }
 
-// TestWaiterLeavesAsTheReceiveIsPosted for the message that it has found none for: the message does not
-// wait for more input.
+// TestWaiterLeavesAsTheReceiveIsPosted: the waiter had found no receive for the message. The message does not wait for
+// more input.
 func TestWaiterLeavesAsTheReceiveIsPosted(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		ctx, cancel := context.WithCancel(forever)
@@ -287,7 +288,7 @@ func TestWaiterLeavesAsTheReceiveIsPosted(t *testing.T) {
 	})
 }
 
-// TestReceiveIsPostedBeforeTheStart: the message that finds none begins to wait with the start.
+// TestReceiveIsPostedBeforeTheStart: the message that finds no receive begins to wait at the start.
 func TestReceiveIsPostedBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnd(t, receiveWait(time.Minute))
@@ -308,7 +309,7 @@ func TestReceiveIsPostedBeforeTheStart(t *testing.T) {
 	})
 }
 
-// TestMessageStallsAsTheConnectionEnds: the Owner, which has ended, is not asked for a receive.
+// TestMessageStallsAsTheConnectionEnds: the Owner has ended, and is not asked for a receive.
 func TestMessageStallsAsTheConnectionEnds(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		resume := e.set("Received")

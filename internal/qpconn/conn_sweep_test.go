@@ -10,8 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/rdmap"
 )
 
-// withOneSweeper runs f with two connections of one Sweeper, and ends them. The alarm is that of
-// the first one.
+// withOneSweeper runs f with two connections of one Sweeper, and ends them. The Sweeper uses the alarm of the first.
 func withOneSweeper(t *testing.T, f func(a, b *end)) {
 	t.Helper()
 	inBubble(t, oneABatch, func(a *end) {
@@ -28,8 +27,7 @@ func withOneSweeper(t *testing.T, f func(a, b *end)) {
 	})
 }
 
-// TestRightIsReservedAgain: the Sweeper ends that each time, also where its alarm could not be set
-// the time before.
+// TestRightIsReservedAgain: the Sweeper ends each reservation, even if its alarm could not be set the time before.
 func TestRightIsReservedAgain(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		for range 3 {
@@ -52,7 +50,7 @@ func TestRightIsReservedAgain(t *testing.T) {
 	})
 }
 
-// TestRightIsReservedWhileTheSweeperLooks at another connection.
+// TestRightIsReservedWhileTheSweeperLooks: the Sweeper looks at another connection meanwhile.
 func TestRightIsReservedWhileTheSweeperLooks(t *testing.T) {
 	withOneSweeper(t, func(a, b *end) {
 		a.lingers()
@@ -68,7 +66,7 @@ func TestRightIsReservedWhileTheSweeperLooks(t *testing.T) {
 	})
 }
 
-// TestConnectionIsOnTheListOnce, however often its right to receive is reserved.
+// TestConnectionIsOnTheListOnce: however often its right to receive is reserved.
 func TestConnectionIsOnTheListOnce(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		for range 3 {
@@ -81,7 +79,7 @@ func TestConnectionIsOnTheListOnce(t *testing.T) {
 	})
 }
 
-// TestSweeperComesSooner than the alarm was set for, where another connection needs that.
+// TestSweeperComesSooner: it comes before the time its alarm was set for, if another connection needs that.
 func TestSweeperComesSooner(t *testing.T) {
 	withOneSweeper(t, func(a, b *end) {
 		a.lingers()
@@ -96,7 +94,7 @@ func TestSweeperComesSooner(t *testing.T) {
 	})
 }
 
-// TestSweeperComesTooSoon for a connection: the alarm was set for another.
+// TestSweeperComesTooSoon: the alarm was set for another connection, and this one is not due.
 func TestSweeperComesTooSoon(t *testing.T) {
 	const later = reserveTime / 2
 	withOneSweeper(t, func(a, b *end) {
@@ -141,7 +139,7 @@ func TestSweeperComesTooSoon(t *testing.T) {
 	})
 }
 
-// TestWaiterIsExpectedOnce for each wait that has ended.
+// TestWaiterIsExpectedOnce: once for each wait that has ended.
 func TestWaiterIsExpectedOnce(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
 		e.expectsAWaiter()
@@ -154,7 +152,7 @@ func TestWaiterIsExpectedOnce(t *testing.T) {
 	})
 }
 
-// TestWaiterThatHasReceivedIsExpected after the next share, too.
+// TestWaiterThatHasReceivedIsExpected: after the next share, too.
 func TestWaiterThatHasReceivedIsExpected(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
 		e.queues(rdmap.KindWrite, moreThanAShare, nil)

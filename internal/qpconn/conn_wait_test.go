@@ -26,7 +26,7 @@ func TestWaiterReceivesForItself(t *testing.T) {
 	})
 }
 
-// TestSleepWithoutAConnection ends with the work or with the context, and not with a hint.
+// TestSleepWithoutAConnection: the sleep ends with the work or with the context, but not with a token alone.
 func TestSleepWithoutAConnection(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		ctx, cancel := context.WithCancel(forever)
@@ -70,7 +70,7 @@ func TestWaitThatIsOverAlready(t *testing.T) {
 	})
 }
 
-// TestNilContextHoldsNothing: it panics, as elsewhere in Go, and a program that recovers still has the connection.
+// TestNilContextHoldsNothing: Wait panics, as elsewhere in Go, and a program that recovers can still use the connection.
 func TestNilContextHoldsNothing(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		var none context.Context
@@ -107,7 +107,7 @@ func TestWaiterSleepsAsItIsTold(t *testing.T) {
 	})
 }
 
-// TestWaiterPolls for a time, again and again where something comes meanwhile, and then sleeps.
+// TestWaiterPolls: it polls for a time, which begins anew with each arrival, and then sleeps.
 func TestWaiterPolls(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		const limit = 50 * time.Microsecond
@@ -146,7 +146,7 @@ func TestPollingWaiterIsCancelled(t *testing.T) {
 	})
 }
 
-// TestWaiterReceivesForOthers: those are told, and the one that receives goes on.
+// TestWaiterReceivesForOthers: it wakes them, and goes on receiving.
 func TestWaiterReceivesForOthers(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.postReceives(2)
@@ -185,7 +185,7 @@ func TestWaitersReceiveInTurn(t *testing.T) {
 	})
 }
 
-// TestWaitersAllGetTheirMessages though these come in one read.
+// TestWaitersAllGetTheirMessages: even if the messages come in one read.
 func TestWaitersAllGetTheirMessages(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.postReceives(3)
@@ -213,7 +213,7 @@ func TestWaiterThatReceivesIsCancelled(t *testing.T) {
 	})
 }
 
-// TestContextEndsAfterTheWait: the waiter that receives now is not woken for that.
+// TestContextEndsAfterTheWait: that does not wake the waiter that receives now.
 func TestContextEndsAfterTheWait(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		ctx, cancel := context.WithCancel(forever)
@@ -254,8 +254,8 @@ func TestWaiterInTheQueueIsCancelled(t *testing.T) {
 	})
 }
 
-// TestWaiterIsCancelledAsItIsGrantedTheRight: it has given up already when the one before it
-// gives the right to it, and passes it on.
+// TestWaiterIsCancelledAsItIsGrantedTheRight: it has already given up when the waiter before it grants it the right, and
+// passes the right on.
 func TestWaiterIsCancelledAsItIsGrantedTheRight(t *testing.T) {
 	for _, others := range []int{0, 1} {
 		inBubble(t, nil, func(e *end) {
@@ -289,7 +289,7 @@ func TestWaiterIsCancelledAsItIsGrantedTheRight(t *testing.T) {
 	}
 }
 
-// TestWaiterIsDoneAsItIsGrantedTheRight: it takes the token for the outcome, and has both.
+// TestWaiterIsDoneAsItIsGrantedTheRight: it wakes for its outcome, and then has the right, too.
 func TestWaiterIsDoneAsItIsGrantedTheRight(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		first := e.waits(forever)
@@ -307,7 +307,7 @@ func TestWaiterIsDoneAsItIsGrantedTheRight(t *testing.T) {
 	})
 }
 
-// TestWaiterIsDoneAsItIsAboutToSleep: it looks once more, whether it is to receive or not.
+// TestWaiterIsDoneAsItIsAboutToSleep: it looks once more, whether or not it is to receive.
 func TestWaiterIsDoneAsItIsAboutToSleep(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		w := newWaiter(e)
@@ -349,8 +349,8 @@ func TestWaiterComesBeforeTheStart(t *testing.T) {
 	})
 }
 
-// TestSteadyWaiterReservesTheRight: no goroutine arms between its waits. When it does not come
-// back the sweeper does.
+// TestSteadyWaiterReservesTheRight: no goroutine arms the connection between its waits. If the waiter does not come
+// back, the sweeper arms it.
 func TestSteadyWaiterReservesTheRight(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		const n = 10
@@ -391,7 +391,7 @@ func TestWaiterThatComesBackLaterReservesNothing(t *testing.T) {
 	})
 }
 
-// TestWaiterIsGivenTheRightThatIsReserved for another, which is gone.
+// TestWaiterIsGivenTheRightThatIsReserved: the right was reserved for another waiter, which is gone.
 func TestWaiterIsGivenTheRightThatIsReserved(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.reserves()
@@ -404,7 +404,7 @@ func TestWaiterIsGivenTheRightThatIsReserved(t *testing.T) {
 	})
 }
 
-// reserves lets a waiter come and go until the right is reserved for it.
+// reserves lets waiters come and go until the right is reserved.
 func (e *end) reserves() {
 	e.Helper()
 	for range 2 {

@@ -20,8 +20,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// An end is a Conn on a memoryLLP, and what stands around it in a queue pair: the receive queue,
-// the completions, the sweeper. Each test of one is in a bubble.
+// An end is a Conn on a memoryLLP with its surroundings in a queue pair: the receive queue, the completions, the
+// sweeper. Each test that uses one runs in a bubble.
 type end struct {
 	*testing.T
 	stops // in calls of the Owner
@@ -35,15 +35,15 @@ type end struct {
 
 	mu        sync.Mutex
 	posted    int       // receives
-	gaveUp    bool      // the next message that finds no receive is in error
+	gaveUp    bool      // the next message that finds no receive fails
 	ended     bool      // no receive will be posted
 	delivered int       // messages
 	expected  []*waiter // each for a message
 	statuses  []rdmap.Status
-	told      []string // to the Owner, but for Received and Sent
+	told      []string // to the Owner, except Received and Sent
 }
 
-// inBubble runs f with a connection, and ends that. set changes what it stands on.
+// inBubble runs f with a connection, and ends the connection. set changes its surroundings.
 func inBubble(t *testing.T, set func(e *end, c *Config), f func(e *end)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func newEnd(t *testing.T, set func(e *end, c *Config)) *end {
 	e.llp.conn = &e.conn.mu
 	e.conn.reader = counted(&e.readers, e.conn.reader)
 	e.conn.writer = counted(&e.writers, e.conn.writer)
-	t.Cleanup(func() { // of a test that has failed; time stands still when it has returned
+	t.Cleanup(func() { // if a test has failed; time stands still when it has returned
 		e.conn.Abort(errTest)
 		time.Sleep(time.Minute)
 	})
@@ -100,7 +100,7 @@ func (e *end) alarm(d time.Duration, look func()) error {
 	return nil
 }
 
-// isOver waits for the end and looks at what must hold after each.
+// isOver waits for the end and checks what must hold after every end.
 func (e *end) isOver() {
 	e.Helper()
 	synctest.Wait()
@@ -135,7 +135,7 @@ func (e *end) state() string {
 	return fmt.Sprintf("%+v", e.conn.arbiter)
 }
 
-// becomes waits until all goroutines sleep, and looks where the right to receive is.
+// becomes waits until all goroutines sleep, and checks where the right to receive is.
 func (e *end) becomes(want rxState, expectation string) {
 	e.Helper()
 	synctest.Wait()
@@ -165,7 +165,7 @@ func (e *end) sends(want txState, expectation string) {
 	require.Equal(e, want, e.conn.arbiter.tx, expectation)
 }
 
-// heard is what the Owner was told.
+// heard returns what the Owner was told.
 func (e *end) heard() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -200,7 +200,7 @@ func (e *end) queues(kind rdmap.Kind, n int, w *waiter) {
 	e.conn.Post()
 }
 
-// waits starts a goroutine that waits for the next message that no other waits for.
+// waits starts a goroutine that waits for the next message that has no other waiter.
 func (e *end) waits(ctx context.Context) *waiter {
 	return e.waitsWith(ctx, Plan{Sleep: transport.Park})
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// An edge is one step that a state allows. Inner steps are those that the program itself
-// will take sooner or later; the others are the world's: they may or may not come.
+// An edge is one step that a state allows. The program itself will take an inner step sooner or later. The other steps
+// are the world's: they may or may not come.
 type edge[S comparable] struct {
 	to    S
 	label string
@@ -16,19 +16,19 @@ type edge[S comparable] struct {
 // A model is a system whose states can be enumerated.
 type model[S comparable] struct {
 	steps func(S, func(edge[S]))
-	// broken tells what is wrong with a state, and resting what is wrong with one in which
-	// the program has nothing more to do. Empty: nothing.
+	// broken reports what is wrong with a state, and resting what is wrong with a state in which the program has nothing
+	// more to do. An empty string means nothing.
 	broken, resting func(S) string
 }
 
-// A visit is what an exploration has seen.
+// A visit is what an exploration has found.
 type visit struct {
 	states, steps, atRest int
 }
 
-// explore visits each state that can be reached from start, breadth first. The error tells
-// of the first one that is broken, or has a fault at rest, or is part of a circle of inner
-// steps, which would go on for ever; and of the shortest way there.
+// explore visits each state that can be reached from start, breadth first. The error describes the first state that is
+// broken, has a fault at rest, or is part of a circle of inner steps, which would go on for ever. It also gives the
+// shortest way there.
 func (m *model[S]) explore(start S, limit int) (v visit, err error) {
 	x := &exploration[S]{ids: map[S]int32{start: 0}, states: []S{start}, from: []int32{-1}, label: []uint16{0}, names: []string{"start"}, numbers: map[string]uint16{"start": 0}}
 	for at := 0; at < len(x.states); at++ {
@@ -61,23 +61,23 @@ func (m *model[S]) explore(start S, limit int) (v visit, err error) {
 	return x.visit(), x.circle()
 }
 
-// An exploration is the states that have been seen so far.
+// An exploration holds the states seen so far.
 type exploration[S comparable] struct {
 	ids     map[S]int32
 	states  []S
-	from    []int32  // by state: the one that it was reached from first
+	from    []int32  // by state: the state it was first reached from
 	label   []uint16 // by state: the step that led there, as an index of names
 	names   []string
 	numbers map[string]uint16
-	inner   []int32 // targets of inner steps
-	begin   []int   // by state: where its own begin in inner
+	inner   []int32 // targets of the inner steps
+	begin   []int   // by state: where its own steps begin in inner
 
 	steps, atRest int
 }
 
 func (x *exploration[S]) visit() visit { return visit{len(x.states), x.steps, x.atRest} }
 
-// id is the number of the state that e leads to.
+// id returns the number of the state that e leads to.
 func (x *exploration[S]) id(e edge[S], at int32) int32 {
 	if id, ok := x.ids[e.to]; ok {
 		return id

@@ -2,7 +2,7 @@ package qpconn
 
 import "fmt"
 
-// broken tells what is wrong with a state, whatever happens next.
+// broken reports what is wrong with a state, whatever happens next.
 func (s world) broken() string {
 	for _, check := range []func() string{
 		func() string { return s.fault },
@@ -15,7 +15,7 @@ func (s world) broken() string {
 	return ""
 }
 
-// brokenPoller: the poller knows of the connection if and only if that is armed.
+// brokenPoller: the poller knows of the connection if and only if the connection is armed.
 func (s *world) brokenPoller() string {
 	armed := s.arbiter.rx == rxArmed
 	switch {
@@ -28,8 +28,8 @@ func (s *world) brokenPoller() string {
 	return ""
 }
 
-// brokenReceive: one goroutine receives at most, and it holds the right; a goroutine that
-// holds the right is at work or on its way.
+// brokenReceive: at most one goroutine receives, and it holds the right. A goroutine that holds the right is at work or
+// on its way.
 func (s *world) brokenReceive() string {
 	a, receiving := &s.arbiter, 0
 	for i := range s.waiters {
@@ -61,8 +61,8 @@ func (s *world) brokenReceive() string {
 	return ""
 }
 
-// brokenQueue: a waiter that sleeps while it could receive is queued, once, and the queue
-// is empty while no goroutine has the right.
+// brokenQueue: a waiter that sleeps while it could receive is queued, once. The queue is empty while no goroutine has
+// the right.
 func (s *world) brokenQueue() string {
 	a := &s.arbiter
 	open := !a.noArm && a.phase == phaseOpen && a.rx != rxOver && a.rx != rxEnded
@@ -105,8 +105,8 @@ func (s *world) brokenReader() string {
 	return ""
 }
 
-// brokenSend: one goroutine sends at most, with the right; and the right is offered only
-// while there is a goroutine to take it.
+// brokenSend: at most one goroutine sends, and it has the right. The right is offered only while a goroutine is there to
+// take it.
 func (s *world) brokenSend() string {
 	a, sending := &s.arbiter, 0
 	for i := range s.waiters {
@@ -135,7 +135,7 @@ func (s *world) brokenSend() string {
 	return ""
 }
 
-// brokenEnd: what has finished is over.
+// brokenEnd: once the end is finished, no goroutine has a right.
 func (s *world) brokenEnd() string {
 	if s.finished && (s.arbiter.rx != rxEnded || s.arbiter.tx != txClosed) {
 		return "it is finished while a goroutine has a right"
@@ -143,7 +143,7 @@ func (s *world) brokenEnd() string {
 	return ""
 }
 
-// resting tells what is wrong with a state in which the program has nothing more to do.
+// resting reports what is wrong with a state in which the program has nothing more to do.
 func (s world) resting() string {
 	for i := range s.waiters {
 		w := &s.waiters[i]

@@ -10,11 +10,11 @@ import (
 
 // llpSend is the sending half of a memoryLLP, whose mutex guards it.
 type llpSend struct {
-	batch    []rdmap.Opcode // of the segments in it
+	batch    []rdmap.Opcode // of the segments in the batch
 	most     int            // segments in a batch; 0: any number
 	sent     []rdmap.Opcode
 	full     bool // the network takes no more
-	takes    int  // but for so many batches
+	takes    int  // except so many batches
 	isFenced bool // the peer has sent nothing yet
 	broken   error
 	senders  int

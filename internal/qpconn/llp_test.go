@@ -14,11 +14,11 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A memoryLLP is an LLP in memory. The test plays its peer and its network, and it keeps a list
-// of what its user did that an LLP does not allow. Its sending half is in llp_send_test.go.
+// A memoryLLP is an LLP in memory. The test plays its peer and its network. It keeps a list of what its user did that an
+// LLP does not allow. Its sending half is in llp_send_test.go.
 type memoryLLP struct {
 	stops
-	conn *lockorder.Mutex[lockorder.Conn] // that of its user
+	conn *lockorder.Mutex[lockorder.Conn] // of its user
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -27,26 +27,26 @@ type memoryLLP struct {
 	// What has come.
 	reads  [][][]byte // one read's worth each
 	seq    uint64
-	held   bool  // the first was held back: it is handed up again even where the LLP was closed
-	fin    bool  // after that
-	last   bool  // the read that comes last tells of fin, too
-	lost   error // likewise
-	refuse error // what the Placer has answered
+	held   bool  // the first was held back: it is handed up again even if the LLP was closed
+	fin    bool  // the peer's half ends after the reads
+	last   bool  // the last read reports fin, too
+	lost   error // the error after the reads
+	refuse error // the Placer's answer
 
 	woken     bool
 	wakes     int
 	ready     func() // not nil: armed
 	noArm     bool
-	looks     time.Duration // how long a look takes that finds nothing
+	looks     time.Duration // how long a look takes if it finds nothing
 	receivers int           // goroutines in Receive or Discard
 	calls     int           // of Receive
-	parks     int           // of which so many waited
+	parks     int           // how many of the calls waited
 	how       transport.Wait
 	arms      int
 	discards  int
 
 	llpSend
-	closed  error // not nil: it is
+	closed  error // not nil: the LLP is closed
 	ends    []string
 	goexits bool // Close ends its goroutine
 }
@@ -57,7 +57,7 @@ func newMemoryLLP() *memoryLLP {
 	return f
 }
 
-// change lets the test do something to the LLP, and tells those that wait.
+// change lets the test modify the LLP, and wakes the goroutines that wait.
 func (f *memoryLLP) change(do func()) {
 	f.mu.Lock()
 	do()
@@ -76,7 +76,7 @@ func (f *memoryLLP) arrives(segments ...[]byte) {
 
 // due returns what the poller is to call. mu is held.
 func (f *memoryLLP) due() (ready func()) {
-	unread := len(f.reads) > 1 || len(f.reads) > 0 && !f.held // the poller does not know of what was read
+	unread := len(f.reads) > 1 || len(f.reads) > 0 && !f.held // the poller does not know of input that was read
 	if f.ready != nil && (unread || f.fin || f.lost != nil || f.closed != nil) {
 		ready, f.ready = f.ready, nil
 	}
@@ -87,7 +87,7 @@ func (f *memoryLLP) fault(format string, args ...any) {
 	f.faults = append(f.faults, fmt.Sprintf(format, args...))
 }
 
-// one counts the goroutines that do what only one may do. mu is held.
+// one counts the goroutines that do what only one at a time may do. mu is held.
 func (f *memoryLLP) one(n *int, what string) (leave func()) {
 	if *n++; *n > 1 {
 		f.fault("%d goroutines in %s", *n, what)
@@ -133,14 +133,14 @@ func (f *memoryLLP) Receive(p transport.Placer, wait transport.Wait) error {
 	}
 }
 
-// look takes its time.
+// look takes the time that a look takes.
 func (f *memoryLLP) look() {
 	f.mu.Unlock()
 	time.Sleep(f.looks)
 	f.mu.Lock()
 }
 
-// deliver hands up one read's worth. mu is held, but not meanwhile.
+// deliver hands up one read's worth. mu is held, but released meanwhile.
 func (f *memoryLLP) deliver(p transport.Placer) error {
 	read := f.reads[0]
 	f.reads = f.reads[1:]
@@ -189,8 +189,8 @@ func (f *memoryLLP) Discard() error {
 	}
 }
 
-// step requires that the caller holds the mutex of the Conn: whether the LLP is armed follows the
-// steps of the arbiter.
+// step requires that the caller holds the mutex of the Conn: the LLP is armed and disarmed in the order of the arbiter's
+// steps.
 func (f *memoryLLP) step(what string) {
 	if f.conn.TryLock() {
 		f.conn.Unlock()
@@ -253,7 +253,7 @@ func (f *memoryLLP) end(how string, err error) {
 	})
 }
 
-// see returns what get reads of the LLP.
+// see returns what get reads from the LLP.
 func see[T any](f *memoryLLP, get func() T) T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -268,7 +268,7 @@ func (f *memoryLLP) RemoteAddr() net.Addr { return &net.TCPAddr{} }
 
 var _ transport.LLP = (*memoryLLP)(nil)
 
-// The segments that come.
+// The segments that arrive.
 
 // aSend is the Send with this MSN.
 func aSend(msn byte) []byte { return []byte{0x41, byte(0x40 | rdmap.OpSend), 13: msn, 17: 0} }
@@ -279,7 +279,7 @@ var (
 	aRead = append([]byte{0x41, byte(0x40 | rdmap.OpReadRequest), 9: byte(rdmap.QNRequest), 13: 1, 17: 0}, make([]byte, 28)...)
 	// aResponse answers a Read of no octets.
 	aResponse = []byte{0xc1, byte(0x40 | rdmap.OpReadResponse), 13: 0}
-	// aTerminate tells of a local catastrophe.
+	// aTerminate reports a local catastrophic error.
 	aTerminate = append([]byte{0x41, byte(0x40 | rdmap.OpTerminate), 9: byte(rdmap.QNTerminate), 13: 1, 17: 0},
 		rdmap.Terminate{Code: transport.RDMAPLocalCatastrophic}.Append(nil)...)
 	// notASegment is too short.

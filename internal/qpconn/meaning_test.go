@@ -32,7 +32,7 @@ func TestEndedMatchesClosed(t *testing.T) {
 	require.EqualError(t, EndError(errors.New("iwarp: aborted")), "iwarp: queue pair closed: aborted")
 }
 
-// TestWithoutAConnection nothing waits for it.
+// TestWithoutAConnection: on a nil Conn, Nudge and Waited do nothing.
 func TestWithoutAConnection(*testing.T) {
 	var c *Conn
 	c.Nudge()

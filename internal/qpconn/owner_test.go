@@ -122,7 +122,7 @@ func (q receives) DeliverSends(_ rdmap.Opcode, lens []uint32) {
 	}
 }
 
-// A waiter waits for one thing. Like one of a CQ it is sent a token only if it has asked for that.
+// A waiter waits for one event. Like a waiter of a CQ, it is sent a token only if it has asked for one.
 type waiter struct {
 	stops
 	e        *end
@@ -132,7 +132,7 @@ type waiter struct {
 
 	mu     sync.Mutex
 	listed bool
-	asked  int // how often it has
+	asked  int // how often it has asked for a token
 }
 
 func newWaiter(e *end) *waiter { return &waiter{e: e, token: make(chan struct{}, 1)} }

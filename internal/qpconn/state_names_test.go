@@ -26,7 +26,7 @@ var (
 	}
 )
 
-// String has the states by the names that arbiter.go and place have for them. What is zero is left out.
+// String returns the state in the names of arbiter.go and place. Zero values are left out.
 func (s world) String() string {
 	a := &s.arbiter
 	words := []string{fmt.Sprintf("rx %s, tx %s, %s", rxNames[a.rx], txNames[a.tx], phaseNames[a.phase])}
@@ -64,7 +64,7 @@ func nameOf(id uint8) string {
 	return fmt.Sprintf("waiter %d", id)
 }
 
-// inWords has the fields of a struct that are not zero.
+// inWords returns the fields of a struct that are not zero.
 func inWords(v reflect.Value) string {
 	var words []string
 	for i := range v.NumField() {
@@ -87,7 +87,7 @@ func fieldInWords(name string, v reflect.Value) []string {
 	return []string{fmt.Sprintf("%s: %v", name, v)}
 }
 
-// TestFaultsNameStates: what the explorer prints of a fault has words, which can be found in the table of arbiter.go.
+// TestFaultsNameStates: the explorer describes a fault in words, which the table of arbiter.go explains.
 func TestFaultsNameStates(t *testing.T) {
 	s := world{arbiter: snapshot{rx: rxParked, tx: txOffered, phase: phaseDiscard, holder: 2, queue: [3]uint8{1}}, reader: parks, eof: true, asks: 2}
 	s.waiters[1] = waiterState{at: aboutToPark, token: true}

@@ -32,7 +32,7 @@ func (s *stops) reached(place string) bool {
 	return s.at[place] != nil && s.at[place].reached
 }
 
-// pass is the call.
+// pass is what a call does at a place.
 func (s *stops) pass(place string) {
 	s.mu.Lock()
 	here := s.at[place]

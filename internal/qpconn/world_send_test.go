@@ -9,12 +9,12 @@ func (s *world) posting(name string, at func(*world) *place, send, next place, x
 	})
 }
 
-// senderPlaces are where a goroutine that sends goes: with the next share, when it has sent
-// one, when there is nothing more to send, and without the right.
+// senderPlaces are where a goroutine that sends goes: with the next share, when it has sent a share, when there is
+// nothing more to send, and without the right.
 type senderPlaces struct{ sends, shared, sent, lost place }
 
-// sending is one step of a goroutine with the right to send: a share, which is one message,
-// or what it tells the arbiter after it.
+// sending is one step of a goroutine with the right to send: a share, which is one message, or its report to the arbiter
+// afterwards.
 func (s *world) sending(name string, at func(*world) *place, to senderPlaces, mayWait bool, x *stepper) {
 	event := func(label string, f func(*arbiter[uint8]) do) {
 		x.inner(name+label, func(n *world) {

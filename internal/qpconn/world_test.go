@@ -2,21 +2,20 @@ package qpconn
 
 import "fmt"
 
-// A world is an arbiter with everything around it: three waiters, the reader, the writer,
-// the poller, the sweeper, two goroutines of the application, the one that closes, and the
-// peer. Each does one step at a time, in any order.
+// A world is an arbiter with everything around it: three waiters, the reader, the writer, the poller, the sweeper, two
+// goroutines of the application, the goroutine that closes, and the peer. Each does one step at a time, in any order.
 type world struct {
 	arbiter snapshot
 	waiters [3]waiterState
 
 	reader, writer place
 	poster         place // a goroutine that posts work and does not wait
-	receives       place // one that posts receives
+	receives       place // a goroutine that posts receives
 	closer         place
 
 	// The connection.
 	in       [3]bool // a message for each waiter; the one for the last needs a receive
-	held     bool    // that one has been read, and has found none: the poller does not know of it
+	held     bool    // that message was read, and has found no receive: the poller does not know of it
 	asks     uint8   // messages that ask for an answer
 	eof      bool
 	full     bool // the network takes no more
@@ -110,8 +109,7 @@ func (s *snapshot) queued(id uint8) bool {
 	return s.queue[0] == id || s.queue[1] == id || s.queue[2] == id
 }
 
-// step gives the arbiter an event, and does all that is to be done but for what the caller
-// does itself.
+// step gives the arbiter an event, and carries out its actions except those that the caller itself carries out.
 func (s *world) step(event func(a *arbiter[uint8]) do) do {
 	var room [4]uint8
 	k := &s.arbiter
@@ -139,7 +137,7 @@ func (s *world) step(event func(a *arbiter[uint8]) do) do {
 	s.act(d, a)
 	*k = snapshot{rx: a.rx, tx: a.tx, phase: a.phase, noArm: a.noArm, holder: a.holder}
 	if !a.held() {
-		k.holder = theReader // it means nothing
+		k.holder = theReader // holder has no meaning
 	}
 	if len(a.queue) > len(k.queue) {
 		s.fault = "a waiter is queued twice"
@@ -148,7 +146,7 @@ func (s *world) step(event func(a *arbiter[uint8]) do) do {
 	return d
 }
 
-// act does what may be done after the mutex was released.
+// act does what may be done after the mutex is released.
 func (s *world) act(d do, a *arbiter[uint8]) {
 	if d&doStartReader != 0 {
 		if s.reader != away {
@@ -199,7 +197,7 @@ func (s *world) complete(i int) {
 
 func (s *world) input() bool { return s.in != [3]bool{} || s.asks > 0 || s.eof }
 
-// unread reports whether there is input that was not read yet.
+// unread reports whether there is unread input.
 func (s *world) unread() bool {
 	in := s.in
 	in[needsReceive] = in[needsReceive] && !s.held
@@ -215,7 +213,7 @@ type stepper struct {
 // inner is a step that the program will take.
 func (x *stepper) inner(label string, f func(n *world)) { x.add(label, true, f) }
 
-// outer is one that may come or not.
+// outer is a step that may or may not come.
 func (x *stepper) outer(label string, f func(n *world)) { x.add(label, false, f) }
 
 func (x *stepper) add(label string, inner bool, f func(n *world)) {
@@ -224,7 +222,7 @@ func (x *stepper) add(label string, inner bool, f func(n *world)) {
 	x.yield(edge[world]{n, label, inner})
 }
 
-// steps are all that can happen next.
+// steps yields all that can happen next.
 func (s world) steps(yield func(edge[world])) {
 	x := &stepper{&s, yield}
 	for i := range s.waiters {
@@ -381,8 +379,8 @@ func (s *world) waiterSteps(i int, x *stepper) {
 	}
 }
 
-// waiterBegins: the first waits for a message of the peer, the second until its work has
-// been sent, the third for a message that needs a receive.
+// waiterBegins: the first waiter waits for a message of the peer, the second until its work has been sent, the third for
+// a message that needs a receive.
 func (s *world) waiterBegins(i int, name string, x *stepper) {
 	const sender = 1
 	if s.budget.waits[i] == 0 || i == sender && s.own {
@@ -408,7 +406,7 @@ const needsReceive = 2
 // holderPlaces are where a goroutine that reads goes.
 type holderPlaces struct{ send, lost place }
 
-// receiving is one read of a holder, and what it makes of it.
+// receiving is one read by a holder, and what follows from it.
 func (s *world) receiving(name string, id uint8, at func(*world) *place, to holderPlaces, x *stepper) {
 	event := func(label string, f func(*arbiter[uint8]) do) {
 		x.inner(name+label, func(n *world) {
@@ -434,7 +432,7 @@ func (s *world) receiving(name string, id uint8, at func(*world) *place, to hold
 		if id == theReader && s.arbiter.phase == phaseClosed {
 			event("Discarded", (*arbiter[uint8]).discarded)
 		}
-		if s.in[needsReceive] && !s.posted { // the LLP still has what it had read
+		if s.in[needsReceive] && !s.posted { // the LLP still holds what it has read
 			x.inner(name+"finds no receive, closed", func(n *world) { *at(n), n.within = stalls, false })
 		}
 		return

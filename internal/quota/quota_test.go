@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCountHoldsItsLimit: of many that take at the same time, limit succeed, and what one gives
-// back another may take.
+// TestCountHoldsItsLimit: of many that take at the same time, exactly limit succeed, and one may take what another gives
+// back.
 func TestCountHoldsItsLimit(t *testing.T) {
 	const limit = 5
 	var c Count

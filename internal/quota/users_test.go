@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
-// TestUsersPreventTheEnd: Close says which users there are, and closes the object once they are gone.
+// TestUsersPreventTheEnd: Close reports the present users, and closes the object when they are gone.
 func TestUsersPreventTheEnd(t *testing.T) {
 	var u Users[lockorder.PD]
 	for _, k := range []Kind{QueuePairs, Regions, Regions, Windows, SharedReceiveQueues} {

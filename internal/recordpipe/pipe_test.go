@@ -17,13 +17,13 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// collector is a Placer that keeps what it gets.
+// collector is a Placer that keeps the segments it gets.
 type collector struct {
 	transport.NoPrediction
 	segs []string
 	seqs []uint64
-	err  error       // what Segment answers
-	stop func() bool // what Enough answers; nil: whether something has come
+	err  error       // what Segment returns
+	stop func() bool // what Enough returns; nil: whether something has come
 }
 
 func (c *collector) Segment(seq uint64, ulpdu []byte) error {

@@ -62,7 +62,7 @@ func TestDebianPackage(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root, so that dpkg cannot install it")
 	}
-	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin") // dpkg demands programs of root's PATH, which root need not have here
+	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin") // dpkg requires programs of root's PATH, which root may lack here
 	system := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(system, "var", "lib", "dpkg"), 0o777))
 	run("dpkg", "--root="+system, "--log=/dev/null", "--install", deb)

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goVersions finds the releases of Go that a file names, without the number of a patch.
+// goVersions matches the Go releases that a file names, without the patch number.
 var goVersions = regexp.MustCompile(`(?m)(?:^go |golang:|go-version: ")(\d+\.\d+)`)
 
-// TestOneReleaseOfGo: what builds programs does it with the Go that go.mod asks for.
+// TestOneReleaseOfGo: everything that builds programs uses the Go release of go.mod.
 func TestOneReleaseOfGo(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
@@ -29,7 +29,7 @@ func TestOneReleaseOfGo(t *testing.T) {
 	}
 }
 
-// TestWorkflowsPinActions: an action of others is named by its commit, since a tag may be moved.
+// TestWorkflowsPinActions: a third-party action is named by its commit, since a tag may be moved.
 func TestWorkflowsPinActions(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", ".github", "workflows", "*.yml"))
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// standIn is a module that builds in a moment, in place of ours: its command has what a release calls.
+// standIn is a module that builds quickly, instead of ours. Its command supports what a release calls.
 var standIn = map[string]string{
 	"go.mod":       "module github.com/goiwarp/iwarp\n\ngo 1.26.0\n",
 	"README.md":    "# iwarp\n",
@@ -49,7 +49,7 @@ func main() {
 
 var at = time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)
 
-// standInRelease is a release of it, in directories of its own.
+// standInRelease returns a release of standIn, in directories of its own.
 func standInRelease(t *testing.T, targets ...target) *release {
 	t.Helper()
 	root := t.TempDir()
@@ -74,7 +74,7 @@ func contents(t *testing.T, dir string) map[string][]byte {
 	return files
 }
 
-// untar returns the files of a tar.gz, and what is not as it should be about their headers.
+// untar returns the files of a tar.gz, and lists faulty headers.
 func untar(t *testing.T, data []byte) (files map[string][]byte, wrong []string) {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(data))

@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRingGrows: what is in use keeps its numbers, also where those wrap, and the old ring stays
-// as it was.
+// TestRingGrows: entries in use keep their numbers, even if the numbers wrap, and the old ring stays as it was.
 func TestRingGrows(t *testing.T) {
 	for _, from := range []uint64{0, 3, math.MaxUint64 - 1} {
 		var r Ring[uint64]

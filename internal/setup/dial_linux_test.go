@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestDialOverSCTPWithoutDescriptors says so, and not that the network is unreachable.
+// TestDialOverSCTPWithoutDescriptors: the error says so, and not that the network is unreachable.
 func TestDialOverSCTPWithoutDescriptors(t *testing.T) {
 	if !testproc.Alone(t) {
 		return

@@ -82,7 +82,7 @@ func TestDialDoesNotFallBack(t *testing.T) {
 	}
 }
 
-// TestDialWithoutANetworkSaysSo, in one sentence.
+// TestDialWithoutANetworkSaysSo: in one sentence.
 func TestDialWithoutANetworkSaysSo(t *testing.T) {
 	own, _ := local(t)
 	err := newManager(t).Dial(someTime(t), "", "127.0.0.1:1", own)
@@ -91,7 +91,7 @@ func TestDialWithoutANetworkSaysSo(t *testing.T) {
 	require.EqualError(t, DialError("", "127.0.0.1:1", err), "iwarp: dial: the network is empty")
 }
 
-// TestPartOfAReplyIsNoGuess: a peer that hangs up within its Reply speaks MPA, and no TLS.
+// TestPartOfAReplyIsNoGuess: a peer that hangs up within its Reply speaks MPA, and not TLS.
 func TestPartOfAReplyIsNoGuess(t *testing.T) {
 	const part = "the peer closed the connection before it sent all of an MPA Reply"
 	for begins, want := range map[string]string{
@@ -113,7 +113,8 @@ func TestPartOfAReplyIsNoGuess(t *testing.T) {
 	})
 }
 
-// TestSecondAttempt: there is one only where the first has not established the connection, and with a Seal as Again says.
+// TestSecondAttempt: a second attempt requires that the first has not established the connection, and with a Seal that
+// Again agrees.
 func TestSecondAttempt(t *testing.T) {
 	m := newManager(t)
 	own, _ := local(t)
@@ -140,7 +141,7 @@ func TestSecondAttempt(t *testing.T) {
 	require.Equal(t, mpa.Revision1, first.MPA.Revision)
 }
 
-// TestStagesOfAClientThatFails: the stage that it was in is left with the error.
+// TestStagesOfAClientThatFails: Leave gets the error in the stage where the set-up fails.
 func TestStagesOfAClientThatFails(t *testing.T) {
 	m := newManager(t)
 	own, _ := local(t)
@@ -153,7 +154,7 @@ func TestStagesOfAClientThatFails(t *testing.T) {
 	require.Error(t, left[len(left)-1])
 }
 
-// TestDialThatHasNotBegunIsNotCounted: the program did not let it.
+// TestDialThatHasNotBegunIsNotCounted: the program's Enter refused it.
 func TestDialThatHasNotBegunIsNotCounted(t *testing.T) {
 	m := newManager(t)
 	own, _ := local(t)
@@ -185,7 +186,7 @@ func TestDialHasATimeLimit(t *testing.T) {
 		start := time.Now()
 		err := newManager(t).Dial(ctx, "pipe", peers(t, func(p *peer) {
 			asks2(p)
-			for _, b := range []byte(replyKey)[:4] { // it dribbles
+			for _, b := range []byte(replyKey)[:4] { // one octet at a time
 				p.writes([]byte{b})
 				time.Sleep(700 * time.Millisecond)
 			}
@@ -198,7 +199,7 @@ func TestDialHasATimeLimit(t *testing.T) {
 	})
 }
 
-// TestRefuseEndsADial: at every point of it that waits.
+// TestRefuseEndsADial: while it waits for the Reply, and before it begins.
 func TestRefuseEndsADial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)
@@ -222,7 +223,7 @@ func TestRefuseEndsADial(t *testing.T) {
 	})
 }
 
-// TestRefuseEndsADialBeforeTheRequest: while the peer is connected to, and in Prepare.
+// TestRefuseEndsADialBeforeTheRequest: while it connects, and in Prepare.
 func TestRefuseEndsADialBeforeTheRequest(t *testing.T) {
 	for network, addr := range map[string]string{"pipe": "", SCTPUDP: "127.0.0.1:9"} {
 		t.Run(network, func(t *testing.T) {
@@ -251,7 +252,7 @@ func TestRefuseEndsADialBeforeTheRequest(t *testing.T) {
 	}
 }
 
-// TestRefuseEndsAnAcceptInPrepare, although the initiator waits on.
+// TestRefuseEndsAnAcceptInPrepare: although the initiator still waits.
 func TestRefuseEndsAnAcceptInPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)
@@ -298,14 +299,14 @@ func (c *silentConn) Close() error {
 	return nil
 }
 
-// conn is one end of a connection whose other end says nothing.
+// conn returns one end of a connection whose other end sends nothing.
 func conn(t *testing.T) net.Conn {
 	a, b := transport.Pipe(transport.PipeOptions{})
 	t.Cleanup(func() { _ = b.Close() })
 	return a
 }
 
-// TestRefusedOnceMore: a cause gives way to the next one, and the last one to none.
+// TestRefusedOnceMore: a later cause replaces the earlier one, but none replaces Config.Closed.
 func TestRefusedOnceMore(t *testing.T) {
 	m := newManager(t)
 	first := errors.New("shutting down")
@@ -316,8 +317,8 @@ func TestRefusedOnceMore(t *testing.T) {
 	require.ErrorIs(t, m.refusal(), errClosed)
 }
 
-// TestRefuseAfterTheReply: once both ends have spoken, Establish learns of it, and tells the
-// peer. Wait waits for that.
+// TestRefuseAfterTheReply: when both ends have spoken, Establish learns of the refusal and tells the peer. Wait waits
+// for that.
 func TestRefuseAfterTheReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)
@@ -418,7 +419,8 @@ func asksForASession(t *testing.T) (m *Manager, q *Request, dialed <-chan error)
 	return m, q, ends
 }
 
-// TestRefuseEndsTheSessionsThatWait, itself: the association, which Close ends, is to take what that sends.
+// TestRefuseEndsTheSessionsThatWait: Refuse itself sends the refusals, before Close ends the association that carries
+// them.
 func TestRefuseEndsTheSessionsThatWait(t *testing.T) {
 	m, _, dialed := asksForASession(t)
 	m.cfg.Start = func(func()) { t.Error("a goroutine that Close does not wait for") }
@@ -426,7 +428,8 @@ func TestRefuseEndsTheSessionsThatWait(t *testing.T) {
 	require.ErrorIs(t, <-dialed, sctp.ErrRefused)
 }
 
-// TestRefuseEndsTheSessionsThatAreBeingAccepted, itself, too: it does not wait for Prepare, which is the program's.
+// TestRefuseEndsTheSessionsThatAreBeingAccepted: here, too, Refuse itself sends the refusal, and does not wait for the
+// program's Prepare.
 func TestRefuseEndsTheSessionsThatAreBeingAccepted(t *testing.T) {
 	m, q, dialed := asksForASession(t)
 	accepted := make(chan error, 1)
@@ -448,8 +451,8 @@ func TestRefuseEndsTheSessionsThatAreBeingAccepted(t *testing.T) {
 	require.Nil(t, got.llp)
 }
 
-// TestRefuseBesideAnAccept of a session, as it begins, and between Prepare and the answer: the initiator is told, and not
-// only that its association ends.
+// TestRefuseBesideAnAccept: as Accept of a session begins, and between Prepare and the answer. The initiator learns of
+// the refusal, not only of the end of its association.
 func TestRefuseBesideAnAccept(t *testing.T) {
 	for at, hook := range map[string]func(c *hookedContext, f func()){
 		"before Prepare":    func(c *hookedContext, f func()) { c.done = f },
@@ -472,7 +475,7 @@ func TestRefuseBesideAnAccept(t *testing.T) {
 	}
 }
 
-// TestRefuseEndsTheExchangeBeforeTheOffer: what finds the offer closed then knows why.
+// TestRefuseEndsTheExchangeBeforeTheOffer: a caller that finds the offer closed then knows why.
 func TestRefuseEndsTheExchangeBeforeTheOffer(t *testing.T) {
 	m := newManager(t)
 	s := &asksBySCTP{}
@@ -486,7 +489,7 @@ func TestRefuseEndsTheExchangeBeforeTheOffer(t *testing.T) {
 	require.Equal(t, 1, s.sent)
 }
 
-// TestRefuseAfterAnExchangeWithoutAnAnswer, as where the context of Accept has ended: the session is refused.
+// TestRefuseAfterAnExchangeWithoutAnAnswer: for instance, the context of Accept has ended. The session is refused.
 func TestRefuseAfterAnExchangeWithoutAnAnswer(t *testing.T) {
 	m := newManager(t)
 	s := &asksBySCTP{sends: func() {}}
@@ -519,7 +522,7 @@ func (s *asksBySCTP) Send(uint32, []byte, bool) error {
 func (s *asksBySCTP) Wake()        {}
 func (s *asksBySCTP) Release(bool) {}
 
-// A hookedContext calls functions when it is asked.
+// A hookedContext calls functions when its methods are called.
 type hookedContext struct {
 	context.Context
 	done, deadline func() // nil: none

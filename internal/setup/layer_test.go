@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestLayerIsEstablishedAtOnce: nothing is exchanged, and the depths are those of this side.
+// TestLayerIsEstablishedAtOnce: nothing is exchanged, and the depths are this side's.
 func TestLayerIsEstablishedAtOnce(t *testing.T) {
 	m := New(Config{Closed: errClosed})
 	defer m.Close()

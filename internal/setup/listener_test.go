@@ -64,8 +64,8 @@ func TestMPA_77_OneTimerForTheWholeRequest(t *testing.T) {
 	})
 }
 
-// TestSEC_2_HalfOpenConnectionsAreBounded: the oldest that has not said all makes room for
-// the newest, but never one that has.
+// TestSEC_2_HalfOpenConnectionsAreBounded: the oldest connection with an incomplete Request makes room for the newest. A
+// connection with a complete Request never does.
 func TestSEC_2_HalfOpenConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)
@@ -109,7 +109,7 @@ func TestSEC_2_HalfOpenConnectionsAreBounded(t *testing.T) {
 	})
 }
 
-// TestSEC_2_RequestThatIsBeingAuthenticatedKeepsItsPlace: it is complete.
+// TestSEC_2_RequestThatIsBeingAuthenticatedKeepsItsPlace: the Request is complete.
 func TestSEC_2_RequestThatIsBeingAuthenticatedKeepsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := newManager(t), new(seals)
@@ -134,7 +134,7 @@ func TestSEC_2_RequestThatIsBeingAuthenticatedKeepsItsPlace(t *testing.T) {
 	})
 }
 
-// TestListenerWithFullPlacesCloses: it has a connection in hand for which there is none.
+// TestListenerWithFullPlacesCloses: it has accepted a connection for which there is no place.
 func TestListenerWithFullPlacesCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// TestSCTP_62_TermsOfASession: all that was negotiated is what Establish is told.
+// TestSCTP_62_TermsOfASession: Establish gets all the negotiated terms.
 func TestSCTP_62_TermsOfASession(t *testing.T) {
 	fault := transport.Faultf(transport.MPAInsufficientIRD, "too few")
 	got := sessionTerms(&sctp.Terms{IRD: 1, ORD: 2, PeerIRD: 3, PeerORD: 4, RTR: transport.RTRWrite, PeerPrivateData: []byte("hi"), Fault: fault})
@@ -40,7 +40,7 @@ func TestCheckRequest(t *testing.T) {
 	}
 }
 
-// TestBothSides: what one side brings is what the other one is told.
+// TestBothSides: each side gets what the other one has supplied.
 func TestBothSides(t *testing.T) {
 	for _, late := range []error{nil, errors.New("not today")} {
 		synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,8 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
 )
 
-// TestNothingIsPendingAfterClose, not even what the application has taken and never answered: else a gauge would not return to 0.
+// TestNothingIsPendingAfterClose: not even a Request that the application took and never answered. Otherwise a gauge
+// would not return to 0.
 func TestNothingIsPendingAfterClose(t *testing.T) {
 	for network, addr := range networks {
 		m, other := newManager(t), newManager(t)
@@ -57,7 +58,7 @@ type slowClient struct{ sessionClient }
 
 func (slowClient) Close() { time.Sleep(endTime) }
 
-// TestManagerEndsItsAssociationsTogether: silent peers of many listeners take no longer than one.
+// TestManagerEndsItsAssociationsTogether: many listeners with silent peers take no longer than one.
 func TestManagerEndsItsAssociationsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &Manager{clients: map[string]sessionClient{SCTP: slowClient{}, SCTPUDP: slowClient{}}}
@@ -70,7 +71,7 @@ func TestManagerEndsItsAssociationsTogether(t *testing.T) {
 	})
 }
 
-// A wrapped is a connection of a program's own type, over one of TCP that is closed, so that it takes no options.
+// A wrapped is a connection of a program's own type over a closed TCP connection, on which no option can be set.
 type wrapped struct {
 	net.Conn
 	below  net.Conn
@@ -84,7 +85,7 @@ func (c *wrapped) Close() error {
 	return c.Conn.Close()
 }
 
-// TestPeerTimeoutThatCannotBeSet is a failed set-up: its connection is closed, and it is counted.
+// TestPeerTimeoutThatCannotBeSet: the set-up fails and is counted, and its connection is closed.
 func TestPeerTimeoutThatCannotBeSet(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -117,7 +118,7 @@ func TestPeerTimeoutThatCannotBeSet(t *testing.T) {
 	}
 }
 
-// TestNoPeerTimeout: with a negative one, and with none, no option is set.
+// TestNoPeerTimeout: if PeerTimeout is 0 or negative, no socket option is set.
 func TestNoPeerTimeout(t *testing.T) {
 	m := newManager(t)
 	for _, d := range []time.Duration{0, -1} {
@@ -128,7 +129,7 @@ func TestNoPeerTimeout(t *testing.T) {
 	require.ErrorIs(t, m.bindPeerTimeout(new(net.TCPConn)), syscall.EINVAL)
 }
 
-// A failingSource has asked already, as one of sessions has, and can take nothing.
+// A failingSource is complete at once, like a source of sessions, but its accept fails.
 type failingSource struct {
 	source
 	closed int
@@ -144,7 +145,7 @@ func (s *failingSource) Close() error {
 	return nil
 }
 
-// TestPlacesOfASourceThatFails are given back.
+// TestPlacesOfASourceThatFails: the listener gives the places back.
 func TestPlacesOfASourceThatFails(t *testing.T) {
 	l := &Listener{source: new(failingSource), ctx: someTime(t)}
 	l.opening.init(2)
@@ -155,7 +156,7 @@ func TestPlacesOfASourceThatFails(t *testing.T) {
 	require.Zero(t, l.opening.n)
 }
 
-// TestNothingBeginsAfterRefuse: what has come is closed, and gives its place back.
+// TestNothingBeginsAfterRefuse: a new source or connection is closed, and its place is given back.
 func TestNothingBeginsAfterRefuse(t *testing.T) {
 	m := newManager(t)
 	m.Refuse(errClosed)
@@ -171,7 +172,7 @@ func TestNothingBeginsAfterRefuse(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{int(c.closed.Load()), released})
 }
 
-// TestRequestThatWasGivenUpIsNotHandedOn: its place belongs to another one.
+// TestRequestThatWasGivenUpIsNotHandedOn: its place belongs to another Request.
 func TestRequestThatWasGivenUpIsNotHandedOn(t *testing.T) {
 	m := newManager(t)
 	l := listens(t, m, ListenConfig{MaxHalfOpen: 2})
@@ -205,7 +206,7 @@ func TestRequestThatWasGivenUpIsNotHandedOn(t *testing.T) {
 	require.Zero(t, refused[counters.CauseTimeout], "what ends with the listener is not refused")
 }
 
-// TestEachSetUpIsPendingOnce, from its Request to the end of Establish, and its terms say which side has asked.
+// TestEachSetUpIsPendingOnce: from its Request to the end of Establish. Its terms say which side is the initiator.
 func TestEachSetUpIsPendingOnce(t *testing.T) {
 	for network := range networks {
 		m := newManager(t)
@@ -244,7 +245,7 @@ func betweenManagers(t *testing.T, m *Manager, network string, own *Local, answe
 	return <-dialed
 }
 
-// TestNotOverSCTP: TLS, and Trace, are of byte streams.
+// TestNotOverSCTP: TLS and Trace require a byte stream.
 func TestNotOverSCTP(t *testing.T) {
 	m := newManager(t)
 	_, err := m.Listen(someTime(t), SCTPUDP, "127.0.0.1:0", ListenConfig{TLS: new(tls.Config), MaxHalfOpen: 4})
@@ -259,7 +260,7 @@ func TestNotOverSCTP(t *testing.T) {
 	require.ErrorAs(t, err, new(*RejectError))
 }
 
-// TestClosedListenerOfSessionsTakesNoMore: its port is free for another one.
+// TestClosedListenerOfSessionsTakesNoMore: another listener can use its port.
 func TestClosedListenerOfSessionsTakesNoMore(t *testing.T) {
 	m := newManager(t)
 	cfg := ListenConfig{MaxHalfOpen: 4}
@@ -283,7 +284,7 @@ func TestKernelWithoutSCTP(t *testing.T) {
 	require.Equal(t, io.EOF, m.kernelError(io.EOF))
 }
 
-// TestConnectionsAreDrivenAlike on both sides: by system calls on their sockets where there are such, unless PlainIO is set.
+// TestConnectionsAreDrivenAlike: both sides use system calls on their sockets where possible, unless PlainIO is set.
 func TestConnectionsAreDrivenAlike(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		m := newManager(t)
@@ -296,7 +297,7 @@ func TestConnectionsAreDrivenAlike(t *testing.T) {
 	}
 }
 
-// TestErrorOfEstablishIsThatOfDial: the peer has answered, whatever the error is.
+// TestErrorOfEstablishIsThatOfDial: Dial does not blame a missing Reply, since the peer has answered.
 func TestErrorOfEstablishIsThatOfDial(t *testing.T) {
 	m := newManager(t)
 	lost := &transport.Fault{Code: transport.MPAConnectionLost, Err: io.EOF}
@@ -312,7 +313,8 @@ func TestErrorOfEstablishIsThatOfDial(t *testing.T) {
 	require.NotNil(t, asked.llp)
 }
 
-// TestErrorOfASetUpThatRefuseEnds is Config.Closed, unless it has succeeded, or its own error tells of the end already.
+// TestErrorOfASetUpThatRefuseEnds: it is Config.Closed, unless the set-up succeeds or its own error already reports the
+// end.
 func TestErrorOfASetUpThatRefuseEnds(t *testing.T) {
 	m := newManager(t)
 	ctx, end := context.WithCancelCause(t.Context())
@@ -348,7 +350,7 @@ type releasedStream struct {
 
 func (s *releasedStream) Release(bool) { s.n++ }
 
-// TestConnectionIsNotKeptAfterAFailure before the Request leaves: of Prepare, of a stage, and by Refuse just before the exchange begins.
+// TestConnectionIsNotKeptAfterAFailure: before the Request leaves, Prepare fails, a stage fails, or Refuse is called.
 func TestConnectionIsNotKeptAfterAFailure(t *testing.T) {
 	for name, fail := range map[string]func(m *Manager, own *Local){
 		"Prepare": func(_ *Manager, own *Local) { own.Prepare = func(context.Context) error { return errLimit } },

@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// An outage is that of a sessionListener. Sessions come nevertheless.
+// An outage is a sessionListener in an outage. Sessions arrive nevertheless.
 type outage struct {
 	sessionListener
 	begins chan error // what Accept returns before the first session
@@ -37,7 +37,7 @@ func (o *outage) Outage() error {
 	return syscall.EMFILE
 }
 
-// lines are those of a log.
+// lines are the lines of a log.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -55,7 +55,7 @@ func (l lines) wants(t *testing.T, text string) {
 	}
 }
 
-// TestOutageOverSCTP is logged and told as over TCP. A session on an association that is there does not end it.
+// TestOutageOverSCTP: it is logged and reported as over TCP. A session on an existing association does not end it.
 func TestOutageOverSCTP(t *testing.T) {
 	m, log := newManager(t), make(lines, 10)
 	m.cfg.Log = slog.New(slog.NewTextHandler(log, nil))
@@ -100,7 +100,7 @@ func TestOutageOverSCTP(t *testing.T) {
 // A scarce is a listener that finds no descriptor for the first connections.
 type scarce struct {
 	net.Listener
-	left int // how often that happens
+	left int // how many more times that happens
 }
 
 func (s *scarce) Accept() (net.Conn, error) {
@@ -111,7 +111,8 @@ func (s *scarce) Accept() (net.Conn, error) {
 	return s.Listener.Accept()
 }
 
-// TestNoConnectionTakesNoPlace: where there was no descriptor for more connections than the listener has places, it goes on.
+// TestNoConnectionTakesNoPlace: accepts fail for lack of a descriptor more often than the listener has places, and the
+// listener goes on.
 func TestNoConnectionTakesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)

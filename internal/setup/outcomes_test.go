@@ -23,7 +23,7 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctpudp"
 )
 
-// TestEachFailureHasACause, however deep in the chain of its error it is.
+// TestEachFailureHasACause: however deep in the error's chain the failure is.
 func TestEachFailureHasACause(t *testing.T) {
 	errAuth := errors.New("not authenticated")
 	m := &Manager{cfg: Config{Auth: errAuth}}
@@ -64,7 +64,7 @@ func TestEachFailureHasACause(t *testing.T) {
 	}
 }
 
-// TestOutcomesOfAServer: a connection that is refused is counted, and one that is not is none.
+// TestOutcomesOfAServer: a refused connection is counted, and any other is not.
 func TestOutcomesOfAServer(t *testing.T) {
 	for name, octets := range map[string][]byte{"a Request": request(plain), "another protocol": []byte("GET / HTTP/1.1\r\nHost: example\r\n\r\n")} {
 		m := newManager(t)
@@ -89,7 +89,7 @@ func TestOutcomesOfAServer(t *testing.T) {
 	require.Zero(t, failed)
 }
 
-// TestResetIsTheEndOfThePeer: on Windows it has a number of its own.
+// TestResetIsTheEndOfThePeer: Windows has its own numbers for a reset.
 func TestResetIsTheEndOfThePeer(t *testing.T) {
 	m := &Manager{}
 	for _, reset := range []error{syscall.ECONNRESET, syscall.Errno(10054), syscall.Errno(10053)} {
@@ -100,7 +100,8 @@ func TestResetIsTheEndOfThePeer(t *testing.T) {
 	}
 }
 
-// TestErrorOfAFailedSetUp tells why it has failed, in the words of the peer's end only where the peer has ended it.
+// TestErrorOfAFailedSetUp: the error says why the set-up failed, and that the peer closed the connection only if the
+// peer did.
 func TestErrorOfAFailedSetUp(t *testing.T) {
 	lost := func(err error) error { return &transport.Fault{Code: transport.MPAConnectionLost, Err: err} }
 	const hangsUp = "the peer closed the connection before it sent an MPA Reply"
@@ -139,7 +140,7 @@ func TestErrorOfAFailedSetUp(t *testing.T) {
 	require.EqualError(t, listenError(io.EOF), "listen: EOF")
 }
 
-// TestErrorOfAPeerThatHangsUpIsASentence, whatever is known of the peer.
+// TestErrorOfAPeerThatHangsUpIsASentence: whatever is known of the peer.
 func TestErrorOfAPeerThatHangsUpIsASentence(t *testing.T) {
 	m := &Manager{}
 	for want, s := range map[string]lack{
@@ -154,7 +155,7 @@ func TestErrorOfAPeerThatHangsUpIsASentence(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfAListenerAreCounted once each.
+// TestRefusalsOfAListenerAreCounted: each one once.
 func TestRefusalsOfAListenerAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)
@@ -173,7 +174,7 @@ func TestRefusalsOfAListenerAreCounted(t *testing.T) {
 	})
 }
 
-// records are what a Handler writes, one by one.
+// records are the records that a Handler writes, one by one.
 type records chan string
 
 func (r records) Write(b []byte) (int, error) {
@@ -181,7 +182,7 @@ func (r records) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestRefusedSessionsAreCounted, and logged with the address of the initiator, also where none of them has become a Request.
+// TestRefusedSessionsAreCounted: they are also logged with the initiator's address, even if they never become a Request.
 func TestRefusedSessionsAreCounted(t *testing.T) {
 	m := newManager(t)
 	log := make(records, 4)
@@ -191,7 +192,7 @@ func TestRefusedSessionsAreCounted(t *testing.T) {
 	require.NoError(t, err)
 	client := sctpudp.NewClient(sctpudp.Config{})
 	t.Cleanup(client.Close)
-	for _, first := range [][]byte{{0, 0, 0, 2}, {0, 0, 0, 1}} { // an Accept that nothing has asked for, and an Initiate
+	for _, first := range [][]byte{{0, 0, 0, 2}, {0, 0, 0, 1}} { // an Accept without an Initiate, and an Initiate
 		s, err := client.Open(someTime(t), l.Addr().String())
 		require.NoError(t, err)
 		require.NoError(t, s.Send(sctp.PPIDControl, first, true))

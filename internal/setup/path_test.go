@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestSlowPathIsLogged once, unless there is none that is faster, or none is wanted.
+// TestSlowPathIsLogged: once, unless no faster path exists or PlainIO is set.
 func TestSlowPathIsLogged(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		var log bytes.Buffer

@@ -48,14 +48,14 @@ func newManager(t *testing.T) *Manager {
 	return m
 }
 
-// A result is what Establish has been given.
+// A result is what Establish was given.
 type result struct {
 	llp      transport.LLP
 	terms    *mpa.Terms
 	prepared int
 }
 
-// local is a Local that keeps what comes of it. The connection ends with the test.
+// local returns a Local that records its outcome. The connection ends with the test.
 func local(t *testing.T) (*Local, *result) {
 	got := new(result)
 	t.Cleanup(func() {
@@ -89,7 +89,7 @@ type peer struct {
 	c net.Conn
 }
 
-// dribblesRequest sends an octet of a Request every 300 ms until that fails. The whole of it would take 6 s.
+// dribblesRequest sends an octet of a Request every 300 ms until that fails. The whole Request would take 6 s.
 func (p *peer) dribblesRequest() {
 	octets := request(plain)
 	for i := 0; ; i++ {
@@ -149,7 +149,7 @@ func peers(t *testing.T, scripts ...func(p *peer)) (addr string) {
 	return l.Addr().String()
 }
 
-// calls connects to l and sends octets.
+// calls connects to l, and sends octets if there are any.
 func calls(t *testing.T, l *Listener, octets []byte) *peer {
 	t.Helper()
 	c, err := transport.Dial(someTime(t), "pipe", l.Addr().String(), transport.Options{})

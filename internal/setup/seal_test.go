@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// seals is a ListenConfig.Seal that keeps what it has made.
+// seals is a ListenConfig.Seal that keeps the Sealers it has made.
 type seals struct {
 	made     []*sealtest.Sealer
 	arrivals []Arrival
@@ -34,7 +34,7 @@ func (s *seals) seal(_ context.Context, a Arrival) (Sealer, error) {
 	return s.made[len(s.made)-1], nil
 }
 
-// closed tells how many of them were closed, and that none was twice.
+// closed returns how many Sealers were closed, and requires that none was closed twice.
 func (s *seals) closed(t *testing.T) (n int) {
 	t.Helper()
 	for _, m := range s.made {
@@ -44,17 +44,17 @@ func (s *seals) closed(t *testing.T) (n int) {
 	return n
 }
 
-// sealedLocal is an initiator's.
+// sealedLocal returns a local with a Seal for an initiator.
 func sealedLocal(t *testing.T, key string) (*Local, *result) {
 	own, got := local(t)
 	own.Seal, own.PrivateData = &sealtest.Sealer{Key: key}, []byte("hello")
 	return own, got
 }
 
-// networks are those that a test can use here.
+// networks are the networks that a test can use here.
 var networks = map[string]string{"pipe": "", SCTPUDP: "127.0.0.1:0"}
 
-// between dials a listener that has Seal, and gives its request, if there is one, to answer.
+// between dials a listener that has Seal, and passes the listener's Request, if there is one, to answer.
 func between(t *testing.T, network string, s *seals, own *Local, answer func(q *Request)) error {
 	t.Helper()
 	m := newManager(t)
@@ -72,7 +72,7 @@ func between(t *testing.T, network string, s *seals, own *Local, answer func(q *
 	}()
 	err = m.Dial(someTime(t), network, l.Addr().String(), own)
 	if err != nil && len(s.made) > 0 && s.made[0].Opened > 0 && len(s.made[0].Causes) > 0 && !errors.Is(s.made[0].Causes[0], transport.ErrRejected) {
-		stop() // there is no request to be answered
+		stop() // there is no Request to answer
 	}
 	<-answered
 	stop()
@@ -138,7 +138,7 @@ func TestSealedRejection(t *testing.T) {
 	}
 }
 
-// TestCM_42_PlainInitiatorIsRefused: it has no seal.
+// TestCM_42_PlainInitiatorIsRefused: a plain initiator has no Seal.
 func TestCM_42_PlainInitiatorIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := newManager(t), new(seals)
@@ -174,11 +174,11 @@ func TestSealThatCannotBeHad(t *testing.T) {
 	}
 }
 
-// TestRefusalIsBounded: an initiator that does not read it does not hold the place.
+// TestRefusalIsBounded: an initiator that does not read the refusal does not hold the place.
 func TestRefusalIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := newManager(t), new(seals)
-		a, b := net.Pipe() // which has no room
+		a, b := net.Pipe() // a pipe without a buffer
 		defer a.Close()
 		go func() { _, _ = a.Write(request(plain)) }()
 		start := time.Now()
@@ -190,8 +190,8 @@ func TestRefusalIsBounded(t *testing.T) {
 	})
 }
 
-// TestCM_41_DribbledRequestCostsNoSealer: there is one timer, and until the Request is complete
-// no work for what authenticates it.
+// TestCM_41_DribbledRequestCostsNoSealer: the connection has one timer, and until the Request is complete,
+// authentication has no work.
 func TestCM_41_DribbledRequestCostsNoSealer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := newManager(t), new(seals)
@@ -206,7 +206,7 @@ func TestCM_41_DribbledRequestCostsNoSealer(t *testing.T) {
 	})
 }
 
-// TestSealerEndsWithItsRequest: in all the ways in which a request that was opened may end.
+// TestSealerEndsWithItsRequest: however a Request that was opened ends.
 func TestSealerEndsWithItsRequest(t *testing.T) {
 	broken := errors.New("broken")
 	for what, end := range map[string]func(t *testing.T, l *Listener, own *Local) (closed int){
@@ -249,7 +249,7 @@ func TestSealerEndsWithItsRequest(t *testing.T) {
 				return broken
 			}
 			require.ErrorIs(t, q.Accept(someTime(t), own), broken)
-			return 0 // it was that of the connection
+			return 0 // the Sealer belonged to the connection
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -306,7 +306,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestAdmitComesBeforeAnyOctet: and what is not admitted takes no place from another one.
+// TestAdmitComesBeforeAnyOctet: a connection that is not admitted takes no place from another one.
 func TestAdmitComesBeforeAnyOctet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)
@@ -329,7 +329,7 @@ func TestAdmitComesBeforeAnyOctet(t *testing.T) {
 	})
 }
 
-// TestCM_33_SealedDialDoesNotFallBack: a Sealer is for one attempt.
+// TestCM_33_SealedDialDoesNotFallBack: a Sealer serves only one attempt.
 func TestCM_33_SealedDialDoesNotFallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestHandshakesOfTLSThatAreGivenUp: the counters, and the log, have the reason, of which package tls does not tell.
+// TestHandshakesOfTLSThatAreGivenUp: the counters and the log contain the reason, which package tls does not report.
 func TestHandshakesOfTLSThatAreGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -37,7 +37,7 @@ func TestHandshakesOfTLSThatAreGivenUp(t *testing.T) {
 	})
 }
 
-// TestProgressIsThatOfThePeer: the time that a callback of TLS takes is none in which nothing comes.
+// TestProgressIsThatOfThePeer: the time that a TLS callback takes does not count as time without progress.
 func TestProgressIsThatOfThePeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)
@@ -58,7 +58,7 @@ func TestProgressIsThatOfThePeer(t *testing.T) {
 	})
 }
 
-// TestListenerWithoutACertificate would refuse all clients.
+// TestListenerWithoutACertificate: such a listener would refuse all clients.
 func TestListenerWithoutACertificate(t *testing.T) {
 	m := newManager(t)
 	for name, c := range map[string]*tls.Config{
@@ -76,7 +76,8 @@ func TestListenerWithoutACertificate(t *testing.T) {
 	}
 }
 
-// TestClientThatTLSRefuses is told so, and not that the peer may know only revision 1, for which it would try again.
+// TestClientThatTLSRefuses: the error says so, and not that the peer may know only revision 1, which would cause a
+// second attempt.
 func TestClientThatTLSRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)
@@ -99,7 +100,7 @@ func TestClientThatTLSRefuses(t *testing.T) {
 	})
 }
 
-// TestProgressIsWatchedDuringReads alone, and no more once the Request is there.
+// TestProgressIsWatchedDuringReads: only during reads, and no longer once the Request is complete.
 func TestProgressIsWatchedDuringReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = time.Second

@@ -14,10 +14,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// short is a run that is short.
+// short are the options of a short run.
 var short = options{length: time.Second, seed: 1, qps: 16, networks: "pipe,tcp,tls,sctp+udp"}
 
-// runShort runs one, and returns what it has printed.
+// runShort runs with these options, and returns what was printed.
 func runShort(o options) (string, error) {
 	var out strings.Builder
 	err := run(&out, o)
@@ -36,7 +36,7 @@ func TestShortRunFindsNothing(t *testing.T) {
 	require.Regexp(t, `(?m)^findings +0$`, out)
 }
 
-// TestSabotageIsFound: what a run must not overlook.
+// TestSabotageIsFound: a run must not overlook it.
 func TestSabotageIsFound(t *testing.T) {
 	for what, want := range map[string]string{
 		loseCompletion: `(?m)^  lost +1$`,
@@ -53,7 +53,7 @@ func TestSabotageIsFound(t *testing.T) {
 	}
 }
 
-// TestRunWithoutAProgramIsNone: it has tried nothing.
+// TestRunWithoutAProgramIsNone: such a run has tried nothing.
 func TestRunWithoutAProgramIsNone(t *testing.T) {
 	o := short
 	o.length = time.Nanosecond

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A failing listener is one whose first calls fail, each with an error of accept(2).
+// A failing listener fails its first calls, each with an error of accept(2).
 type failing struct {
 	net.Listener
 	fails []syscall.Errno
@@ -27,7 +27,7 @@ func (l *failing) Accept() (net.Conn, error) {
 	return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", e)}
 }
 
-// TestAccept: what concerns one connection, or passes, does not end a server.
+// TestAccept: an error that concerns one connection, or that passes, does not end a server.
 func TestAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, conn := net.Pipe()

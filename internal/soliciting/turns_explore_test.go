@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-// A turnsWorld is turns, and the queue pairs that use them. Whatever may happen to a queue pair is one
-// step, and steps come in any order, except within what one lock protects.
+// A turnsWorld consists of turns and the queue pairs that use them. Whatever may happen to a queue pair is one step.
+// Steps come in any order, except within what one lock protects.
 type turnsWorld struct {
 	start *turnsStart
 	turns turns
@@ -38,7 +38,7 @@ type modelQP struct {
 	ended    bool     // all its Reads are completed
 }
 
-// A turnsStart is how a world begins.
+// A turnsStart is the initial state of a world.
 type turnsStart struct {
 	cfg   solicit.Config
 	reads [][]uint64 // sizes, for each queue pair
@@ -47,7 +47,7 @@ type turnsStart struct {
 	fails int
 }
 
-// The steps, to which the number of the queue pair is added.
+// The steps. The number of the queue pair is added to them.
 const (
 	stepAsk    = 10 * iota
 	stepKick   // the goroutine that kicks does so
@@ -166,7 +166,7 @@ func (w *turnsWorld) ask(i int, q *modelQP) {
 	q.began = 0
 }
 
-// state identifies everything in which worlds can differ.
+// state identifies all differences between worlds.
 func (w *turnsWorld) state() string {
 	s := fmt.Sprint(w.ticks, w.fails, w.turns.window.Stats().Granted)
 	for _, q := range w.qps {
@@ -224,7 +224,7 @@ func (w *turnsWorld) check(can []int) string {
 	if fault := w.stuck(can); fault != "" || slices.Contains(can, stepTimer) {
 		return fault
 	}
-	if g, ok := w.turns.window.Next(w.now); ok { // this world is not used any more
+	if g, ok := w.turns.window.Next(w.now); ok { // this world is not used afterwards
 		return fmt.Sprintf("an entry of %d octets waits, and would fit", g.N)
 	}
 	return ""
@@ -242,7 +242,7 @@ func (w *turnsWorld) started(i, n int) int {
 	}
 }
 
-// stuck reports a Read that does not start although nothing more will happen.
+// stuck reports a Read that does not start although nothing else can happen.
 func (w *turnsWorld) stuck(can []int) string {
 	for _, s := range can {
 		if s < stepFail || s >= stepEnd && s < stepTick || s == stepTimer {

@@ -16,7 +16,7 @@ import (
 
 var errLimit = errors.New("limit")
 
-// A stream is a user of a Solicitor, and acts like its stream.
+// A stream is a user of a Solicitor, and plays the part of its rdmap.Stream.
 type stream struct {
 	testing.TB
 	user   *User
@@ -213,7 +213,7 @@ func TestSOL_21_ANewCallerDoesNotOvertake(t *testing.T) {
 	require.Equal(t, rdmap.Wait, b.config.Admit(second), "no Read of a queue pair that ends starts")
 }
 
-// TestSOL_22_ReceivingGoroutineKicks: one stream, the one that got the octets returned by its own Reads.
+// TestSOL_22_ReceivingGoroutineKicks: it kicks one stream, which got the octets that its own Reads returned.
 func TestSOL_22_ReceivingGoroutineKicks(t *testing.T) {
 	s := New(solicit.Config{Fixed: 200})
 	a, b, c := joins(t, s), joins(t, s), joins(t, s)
@@ -248,8 +248,8 @@ func TestSOL_22_ReceivingGoroutineKicks(t *testing.T) {
 	require.Zero(t, a.posts.Load()+a.kicks.Load())
 }
 
-// TestSOL_22_ALargeReadMakesRoom: the window is as large as the largest waiting Read needs, which lets Reads start that
-// wait in front of it.
+// TestSOL_22_ALargeReadMakesRoom: the window grows to what the largest waiting Read needs, so that Reads before it in
+// the queue can start.
 func TestSOL_22_ALargeReadMakesRoom(t *testing.T) {
 	s := New(solicit.Config{Min: 128, Start: 128, Max: 1024})
 	a, b, c := joins(t, s), joins(t, s), joins(t, s)

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// short is a run that is short, and patient: the machine may have other things to do.
+// short are the options of a short and patient run: the machine may be busy.
 var short = options{time: time.Second, round: 400 * time.Millisecond, limit: time.Minute, goroutines: 16, pairs: 4, seed: 1}
 
 func TestShortRunFindsNothing(t *testing.T) {

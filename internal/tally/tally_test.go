@@ -15,8 +15,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestRetransmitsDoNotGoBack: a QP whose connection has ended, and which has not left yet, keeps its retransmitted segments in
-// the sum. Otherwise a counter would decrease, which readers take for a restart at 0.
+// TestRetransmitsDoNotGoBack: a QP whose connection has ended, and which has not left yet, keeps its retransmitted
+// segments in the sum. Otherwise the counter would decrease, which readers take for a restart at 0.
 func TestRetransmitsDoNotGoBack(t *testing.T) {
 	var all Tally
 	all.Init(false, nil)
@@ -45,7 +45,7 @@ func TestRetransmitsDoNotGoBack(t *testing.T) {
 	require.EqualValues(t, 14, of(stands).TCP.Retransmits)
 }
 
-// TestSumsAreInOrder, so that each live QP is found among them, except one with a path that did not exist yet.
+// TestSumsAreInOrder: the order serves to find each live QP's sums, except those of a path that did not exist yet.
 func TestSumsAreInOrder(t *testing.T) {
 	var all Tally
 	all.Init(false, nil)
@@ -80,7 +80,8 @@ func TestSumsAreInOrder(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// TestSumsOfLatenciesDoNotGoBack: the sum over all requests of an RNIC can exceed the longest Duration, and then stays at it.
+// TestSumsOfLatenciesDoNotGoBack: the sum over all requests of an RNIC can exceed the longest Duration, and then stays
+// at that value.
 func TestSumsOfLatenciesDoNotGoBack(t *testing.T) {
 	var all Tally
 	all.Init(true, []string{"Send"})
@@ -88,16 +89,17 @@ func TestSumsOfLatenciesDoNotGoBack(t *testing.T) {
 	sum := func() time.Duration { return all.Snapshot().Paths[0].Latency[0].Sum }
 	const most = math.MaxInt64
 	for range 3 {
-		l.Observe(0, -most/2) // an RNIC that is as old
+		l.Observe(0, -most/2) // an RNIC of that age
 	}
 	require.Equal(t, time.Duration(most), sum())
 	l.Observe(0, -most/2)
 	require.Equal(t, time.Duration(most), sum())
-	l.ops[0].sum.Store(math.MinInt64) // another goroutine has added to it, and has done nothing more
+	l.ops[0].sum.Store(math.MinInt64) // another goroutine has added to the sum, and has done nothing more
 	require.Equal(t, time.Duration(most), sum())
 }
 
-// TestEachOpcodeIsCountedOnce, in one of the kinds of counters.Ops: an opcode that is missing there is in no statistics, metric or live view.
+// TestEachOpcodeIsCountedOnce: each one is in one kind of counters.Ops. An opcode missing there would be in no
+// statistics, metric or live view.
 func TestEachOpcodeIsCountedOnce(t *testing.T) {
 	for op := range rdmap.Opcode(16) {
 		var one [16]rdmap.Traffic

@@ -54,7 +54,7 @@ func TestWaitIsForAll(t *testing.T) {
 	})
 }
 
-// TestGroupGrowsWhileAGoroutineWaits: one that ends starts the next one.
+// TestGroupGrowsWhileAGoroutineWaits: each task that ends starts the next one.
 func TestGroupGrowsWhileAGoroutineWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 5
@@ -82,8 +82,8 @@ func TestGroupGrowsWhileAGoroutineWaits(t *testing.T) {
 	})
 }
 
-// TestGroupFallsToZeroAndGrowsAgain before the goroutine that waits has looked: it may return or
-// wait on, but is told.
+// TestGroupFallsToZeroAndGrowsAgain: it does so before the waiting goroutine has looked, which is woken, and may then
+// return or wait on.
 func TestGroupFallsToZeroAndGrowsAgain(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestLaunchDoesNotAllocate(t *testing.T) {
 	var g Group
 	task := g.Task(func() {})
 	start := g.Starter(func() {})
-	for range 100 { // the runtime has goroutines to spare
+	for range 100 { // so that the runtime has goroutines to spare
 		start()
 	}
 	g.Wait()

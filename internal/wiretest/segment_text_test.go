@@ -39,7 +39,7 @@ func TestTerminateAsText(t *testing.T) {
 	require.Equal(t, `terminate 0x2002`, known.Format(Terminate(0x2002, NoHeader, nil)))
 	for _, octets := range []string{
 		"1203 4000 0012 41 43 00000000 00000000 00000001 00000000",    // a header without a length
-		"1203 c001 0012 41 43 00000000 00000000 00000001 00000000",    // a bit of the reserved ones
+		"1203 c001 0012 41 43 00000000 00000000 00000001 00000000",    // a reserved bit is set
 		"1203 c000 0012 41 43 00000000 00000000 00000001 00000000 00", // an octet too many
 		"1203 c000",
 	} {

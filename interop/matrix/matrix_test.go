@@ -31,8 +31,8 @@ func TestCasesAreNamedOnceAndByRole(t *testing.T) {
 	}
 }
 
-// TestCasesSayWhatOurEndSends: where we are to object, how is in the case, and where we begin a
-// connection, a ready-to-receive message is looked for.
+// TestCasesSayWhatOurEndSends: if our end must object, the case says how. If our end begins a connection, the capture is
+// searched for a ready-to-receive message.
 func TestCasesSayWhatOurEndSends(t *testing.T) {
 	kinds, objections := map[wire.Opcode]int{}, 0
 	for _, c := range Cases {

@@ -13,7 +13,7 @@ func newDisk(seed uint64) *Disk { return NewDisk(make([]byte, sectors*Sector), s
 
 func whole(b byte) []byte { return bytes.Repeat([]byte{b}, sectors*Sector) }
 
-// contents are the first octets of the sectors, each of which has one value all over.
+// contents returns the first octet of each sector. All octets of a sector are equal.
 func contents(t *testing.T, d *Disk) (values []byte) {
 	p := make([]byte, d.Size())
 	require.NoError(t, d.ReadAt(p, 0))

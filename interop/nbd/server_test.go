@@ -17,14 +17,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A client says and hears octets.
+// A client sends and receives octets.
 type client struct {
 	*testing.T
 	net.Conn
 	served chan error
 }
 
-// connect serves m to a client that has heard the greeting.
+// connect serves m to a client that has received the greeting.
 func connect(t *testing.T, m Medium) *client {
 	ours, theirs := net.Pipe()
 	require.NoError(t, ours.SetDeadline(time.Now().Add(30*time.Second)))
@@ -34,7 +34,7 @@ func connect(t *testing.T, m Medium) *client {
 	return c
 }
 
-// octets puts numbers, big endian, and texts one after the other.
+// octets concatenates numbers, big-endian, and texts.
 func octets(parts ...any) (b []byte) {
 	for _, p := range parts {
 		switch v := p.(type) {
@@ -67,13 +67,13 @@ func (c *client) hears(parts ...any) {
 	require.Equal(c, want, got)
 }
 
-// leaves closes the connection and returns what the server says of it.
+// leaves closes the connection and returns the server's error.
 func (c *client) leaves() error {
 	require.NoError(c, c.Close())
 	return <-c.served
 }
 
-// enter asks for the disk as clients do today.
+// enter requests the disk as present clients do.
 func enter(t *testing.T, m Medium) *client {
 	c := connect(t, m)
 	c.says(uint32(3))
@@ -233,7 +233,7 @@ func TestRequestsThatCannotBe(t *testing.T) {
 	require.ErrorIs(t, c.leaves(), io.EOF, "the connection has lived")
 }
 
-// A faulty medium fails.
+// A faulty is a medium that fails.
 type faulty struct {
 	*Disk
 	err error

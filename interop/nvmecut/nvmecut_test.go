@@ -21,7 +21,7 @@ func area(l *ledger, versions ...uint64) []byte {
 	return b
 }
 
-// TestLedger: after a cut an LBA has its last durable version, or one that was sent after it.
+// TestLedger: after a cut, an LBA has its last durable version, or a version sent after it.
 func TestLedger(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -66,7 +66,7 @@ func TestLedgerFindsTornBlocks(t *testing.T) {
 	require.Equal(t, 1, l.lost, "the contents of another LBA")
 }
 
-// TestHostFindsWhatAFlushLeavesOut: a target whose medium forgets what was flushed is found out, and another one is not.
+// TestHostFindsWhatAFlushLeavesOut: a target whose medium forgets flushed data is detected, and another target is not.
 func TestHostFindsWhatAFlushLeavesOut(t *testing.T) {
 	for _, forgetful := range []bool{false, true} {
 		f, err := backend.NewFake(backend.FakeConfig{Size: Size, BlockSize: BlockSize, Forgetful: forgetful})
@@ -83,7 +83,7 @@ func TestHostFindsWhatAFlushLeavesOut(t *testing.T) {
 	}
 }
 
-// live is one life of a target: the host meets it, and writes for some commands, until the target is gone.
+// live runs one life of a target: the host meets it, and writes some commands until the target is gone.
 func live(t *testing.T, h *Host, b backend.Backend, write bool) {
 	tg, err := target.New(nil)
 	require.NoError(t, err)

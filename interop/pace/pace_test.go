@@ -33,7 +33,7 @@ func TestScaleIsMeasuredAgainWhenItIsOld(t *testing.T) {
 	})
 }
 
-// passes returns how long a limit lasts where the scale is that of the time since its beginning.
+// passes returns how long a limit lasts if scale gives the scale at each time since its beginning.
 func passes(t *testing.T, limit time.Duration, scale func(since time.Duration) float64) (took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		began, over := time.Now(), errors.New("over")

@@ -34,8 +34,8 @@ func put(area []byte, l *ledger, n uint64) { record(area[slotOf(n):slotOf(n)+slo
 
 func setTail(area []byte, n uint64) { binary.LittleEndian.PutUint64(area, n) }
 
-// written is a ledger of the connection after 60 records, of which 56 were acknowledged,
-// and the area as it should be.
+// written returns a ledger of the connection after 60 records, of which 56 were acknowledged, and the area as it should
+// be.
 func written(stream int) (*ledger, []byte) {
 	l, area := newLedger(stream), make([]byte, areaLen)
 	for range 60 {
@@ -131,12 +131,12 @@ func TestForget(t *testing.T) {
 	require.Equal(t, slots-4, l.lost, "a new file is empty")
 }
 
-// A file keeps what was synced, apart.
+// A file keeps its synced contents apart.
 type file struct {
 	mu          sync.Mutex
 	now, synced []byte
 	err         error
-	writes      int    // from now on, until
+	writes      int    // from now on, until kill
 	kill        func() // is called; nil: never
 }
 
@@ -175,11 +175,10 @@ func (f *file) crash() {
 	copy(f.now, f.synced)
 }
 
-// someWrites are more than go without an acknowledgement.
+// someWrites is more than may be sent without an acknowledgement.
 const someWrites = 4 * slots
 
-// lives is a life of the target, which ends after so many writes, or, if that is 0, not by
-// itself.
+// lives runs one life of the target, which ends after so many writes, or, if that is 0, not by itself.
 func lives(t *testing.T, r *Requester, f *file, sync commit.SyncBuffer, writes int) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -218,7 +217,7 @@ func TestLives(t *testing.T) {
 	require.NotZero(t, lost)
 }
 
-// A forgetful file takes no sync for one.
+// A forgetful file ignores syncs.
 type forgetful struct{ *file }
 
 func (forgetful) Sync() error { return nil }

@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fpdu is an FPDU of a segment, with spaces where a field ends. The CRC is left out: it is not read.
+// fpdu returns an FPDU of a segment, with spaces between fields. The CRC is left out, since it is not read.
 func fpdu(t *testing.T, segment string) string {
 	n := len(octets(t, segment))
 	return fmt.Sprintf("%04x %s %0*d", n, segment, 2*((4-(2+n)%4)%4+4), 0)
 }
 
-// sendOf is an FPDU with a whole message.
+// sendOf returns an FPDU with a whole message.
 func sendOf(t *testing.T, msg string) string {
 	return fpdu(t, "41 43 00000000 00000000 00000001 00000000 "+msg)
 }
@@ -23,7 +23,7 @@ func served(t *testing.T, u Upper, frames ...string) error {
 	return u.CheckAnswers(captureOf(t, talk{them, us, []string{request}, append([]string{reply}, frames...)}), us)
 }
 
-// TestAnswersOf9P: octets are little-endian. An Rversion has type 101 and an msize behind its tag.
+// TestAnswersOf9P: numbers are little-endian. An Rversion has type 101, and an msize after its tag.
 func TestAnswersOf9P(t *testing.T) {
 	rversion := func(msize string) string { return sendOf(t, "15000000 65 ffff "+msize+" 0800 3950323030302e4c") }
 	require.NoError(t, served(t, NineP, rversion("16000000"), sendOf(t, "08000000 75 0100 aa")))
@@ -81,7 +81,7 @@ func TestAnswersOfRPC(t *testing.T) {
 	require.ErrorIs(t, served(t, RPC, sendOf(t, "00000009")), ErrAnswers)
 }
 
-// TestAnswersOfOurEndAlone: connections that we have begun do not count, nor do those of others.
+// TestAnswersOfOurEndAlone: connections that we have begun do not count, nor do connections of others.
 func TestAnswersOfOurEndAlone(t *testing.T) {
 	file := captureOf(t, weBegin(request, reply, emptySend), talk{them, "10.1.0.3", []string{request}, []string{reply, sendOf(t, "00")}})
 	require.ErrorContains(t, NineP.CheckAnswers(file, us), "there are none")

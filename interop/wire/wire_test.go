@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/pcap"
 )
 
-// The octets of the frames, with spaces where a field ends. CRCs are left out: they are not read.
+// The octets of the frames, with spaces between fields. CRCs are left out, since they are not read.
 const (
 	request    = "4d504120494420526571204672616d65 50 02 0004 8001 c001" // A, Write and Read, IRD and ORD 1
 	reply      = "4d504120494420526570204672616d65 50 02 0006 8001 8001 abcd"
@@ -33,7 +33,7 @@ const (
 	longWrite = "0010 c1 40 00000000 0000000000000000 1234 0000 00000000" // two octets, two of padding
 	fullRead  = "002e 41 41 00000000 00000001 00000001 00000000 " +
 		"00000000 0000000000000000 00000009 00000000 0000000000000000 00000000"
-	firstHalf   = "0013 01 45 00000000 00000000 00000001 00000000 aa 000000 00000000" // of a Send with Solicited Event
+	firstHalf   = "0013 01 45 00000000 00000000 00000001 00000000 aa 000000 00000000" // half of a Send with Solicited Event
 	secondHalf  = "0013 41 45 00000000 00000000 00000001 00000001 aa 000000 00000000"
 	invalidate  = "0012 41 44 00000001 00000000 00000002 00000000 00000000"
 	solicitInv  = "0012 41 46 00000001 00000000 00000003 00000000 00000000"
@@ -153,8 +153,8 @@ func TestWhatIsNoFrameIsAnError(t *testing.T) {
 	require.Empty(t, s.Sends, "the last FPDU is not whole")
 }
 
-// TestCaptures reads what Linux's siw has sent: its Terminate has the same layer and type, so that
-// nothing shows that it exchanges them.
+// TestCaptures reads what Linux's siw has sent. The layer and the type of its Terminate are equal, so that a swap of the
+// two does not show.
 func TestCaptures(t *testing.T) {
 	for _, c := range []struct {
 		name, end string

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/sysfail"
 )
 
-// TestSyncThatIsInterrupted has failed, for EINTR may be the error of a page that is lost: the file does not get its name.
+// TestSyncThatIsInterrupted: it has failed, since EINTR may be a lost page's error. The file does not get its name.
 func TestSyncThatIsInterrupted(t *testing.T) {
 	root, err := os.OpenRoot(t.TempDir())
 	require.NoError(t, err)

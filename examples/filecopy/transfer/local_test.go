@@ -25,7 +25,7 @@ func TestDemoTellsCountersThatDiffer(t *testing.T) {
 	require.ErrorContains(t, err, "another one")
 }
 
-// TestFileSystemsThatSyncNoDirectory: a file was copied all the same.
+// TestFileSystemsThatSyncNoDirectory: a copy succeeds all the same.
 func TestFileSystemsThatSyncNoDirectory(t *testing.T) {
 	for _, no := range []syscall.Errno{syscall.EINVAL, syscall.ENOTSUP, syscall.ENOSYS} {
 		require.NoError(t, unlessUnable(&os.PathError{Op: "sync", Err: no}))
@@ -34,7 +34,7 @@ func TestFileSystemsThatSyncNoDirectory(t *testing.T) {
 	require.NoError(t, unlessUnable(nil))
 }
 
-// TestServerThatSaysNothing: what accepts a connection need not be iWARP.
+// TestServerThatSaysNothing: a server that accepts a connection need not speak iWARP.
 func TestServerThatSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := transport.Listen(t.Context(), "pipe", "", transport.Options{})

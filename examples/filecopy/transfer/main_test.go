@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test program be a server that startServer starts.
+// TestMain lets the test program run as a server that startServer starts.
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		if err := beServer(context.Background(), os.Args[len(os.Args)-1]); err != nil {
@@ -39,7 +39,7 @@ func beServer(ctx context.Context, dir string) error {
 	return s.Run(ctx)
 }
 
-// TestServerWhoseParentIsKilled ends by itself: the system closes what the parent has of its standard input.
+// TestServerWhoseParentIsKilled: it ends by itself, because the system closes the parent's end of its standard input.
 func TestServerWhoseParentIsKilled(t *testing.T) {
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAFullDisk is told of in words, before anything is copied, and the connection goes on.
+// TestAFullDisk: it is reported in words before anything is copied, and the connection goes on.
 func TestAFullDisk(t *testing.T) {
 	s := startTestServer(t)
 	c, ctx := s.client(t)
@@ -22,7 +22,7 @@ func TestAFullDisk(t *testing.T) {
 	local, err := os.Create(filepath.Join(t.TempDir(), "local"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, local.Close()) }()
-	if err := local.Truncate(size); err != nil || room.Blocks == 0 { // all of it a hole
+	if err := local.Truncate(size); err != nil || room.Blocks == 0 { // the file is one hole
 		t.Skip("no file can be as long here: ", err)
 	}
 	_, err = c.Put(ctx, local.Name(), "name")

@@ -29,7 +29,7 @@ func (s *testServer) traced(t *testing.T, name string) (*Client, context.Context
 	return c, ctx, err
 }
 
-// TestTraceThatFails: the transfer is what it is, and the end tells of the trace.
+// TestTraceThatFails: the transfer is unaffected, and the error of the trace is reported at the end.
 func TestTraceThatFails(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
@@ -45,7 +45,7 @@ func TestTraceThatFails(t *testing.T) {
 	require.ErrorContains(t, c.Close(), "trace: write /dev/full: ")
 }
 
-// TestTraceIsKeptUntilAnotherBegins: a server that is not there empties no file.
+// TestTraceIsKeptUntilAnotherBegins: if the server does not exist, no file is emptied.
 func TestTraceIsKeptUntilAnotherBegins(t *testing.T) {
 	s := startTestServer(t)
 	name := yesterday(t)
@@ -63,7 +63,7 @@ func TestTraceIsKeptUntilAnotherBegins(t *testing.T) {
 	require.Equal(t, []byte{0x4d, 0x3c, 0xb2, 0xa1}, b[:4], "of pcap")
 }
 
-// TestTraceOfTheFileItself would empty what is to be sent.
+// TestTraceOfTheFileItself: such a trace would empty the file to be sent.
 func TestTraceOfTheFileItself(t *testing.T) {
 	name := yesterday(t)
 	dir := filepath.Dir(name)

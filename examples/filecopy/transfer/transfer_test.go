@@ -58,7 +58,7 @@ func TestPutReplacesAFile(t *testing.T) {
 	require.Equal(t, sum, sumOf(t, s.path("name")))
 }
 
-// TestAReplacedFileKeepsItsRights on both sides, so that no other user can read it.
+// TestAReplacedFileKeepsItsRights: on both sides, so that no other user can read the new file.
 func TestAReplacedFileKeepsItsRights(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such rights there")
@@ -93,7 +93,7 @@ func TestAReplacedFileKeepsItsRights(t *testing.T) {
 	require.Equal(t, before.Mode(), other.Mode(), "both are new, and have what the umask leaves")
 }
 
-// TestLongNames: a name may be as long as the file system takes it, whatever the file is called until it is complete.
+// TestLongNames: a name may be as long as the file system allows, whatever name the file has until it is complete.
 func TestLongNames(t *testing.T) {
 	s := startTestServer(t)
 	c, ctx := s.client(t)
@@ -108,7 +108,8 @@ func TestLongNames(t *testing.T) {
 	require.Equal(t, sum, sumOf(t, local))
 }
 
-// TestWhatIsNotReplaced: a directory, a pipe or a device is neither replaced by a file nor found to be in its place when all was copied.
+// TestWhatIsNotReplaced: no file replaces a directory, a pipe or a device, and this is found out before everything is
+// copied.
 func TestWhatIsNotReplaced(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a socket is no file there")
@@ -141,7 +142,7 @@ func TestWhatIsNotReplaced(t *testing.T) {
 	require.Equal(t, []string{"name", "s", "sub"}, s.names(t))
 }
 
-// TestADirectoryThatCannotBeRead: a file that the client is told was refused is not there.
+// TestADirectoryThatCannotBeRead: if the client is told that a file was refused, the file does not exist.
 func TestADirectoryThatCannotBeRead(t *testing.T) {
 	if os.Getuid() <= 0 {
 		t.Skip("root can read every directory, and Windows has no such rights")
@@ -214,7 +215,8 @@ func TestWhatIsNotThere(t *testing.T) {
 
 func first(a, _ string) string { return a }
 
-// TestAFileOfTheUserMayBeALink that leads to another directory: only what a peer names stays below a directory.
+// TestAFileOfTheUserMayBeALink: the link may lead to another directory. Only names from a peer must stay below a
+// directory.
 func TestAFileOfTheUserMayBeALink(t *testing.T) {
 	s := startTestServer(t)
 	c, ctx := s.client(t)
@@ -226,7 +228,8 @@ func TestAFileOfTheUserMayBeALink(t *testing.T) {
 	require.Equal(t, sum, r.Sum)
 }
 
-// TestGetFollowsALink of the user, as /dev/stdout is one; a link of the server is replaced, wherever it leads.
+// TestGetFollowsALink: it follows a link of the user, such as /dev/stdout. A link of the server is replaced, wherever it
+// leads.
 func TestGetFollowsALink(t *testing.T) {
 	s := startTestServer(t)
 	c, ctx := s.client(t)
@@ -273,8 +276,8 @@ func TestNamesThatLeadElsewhere(t *testing.T) {
 	require.Equal(t, []string{"direct", "link"}, s.names(t))
 }
 
-// TestAClientThatLeavesBeforeTheSum: the server does not read a file to its end for a client that has gone. The file is as long as the
-// client says, and takes no room.
+// TestAClientThatLeavesBeforeTheSum: the server does not read a file to its end for a client that has gone. The file is
+// as long as the client says, and takes no disk space.
 func TestAClientThatLeavesBeforeTheSum(t *testing.T) {
 	s := startTestServer(t)
 	c, ctx := s.client(t)
@@ -403,7 +406,7 @@ func TestACancelledTransfer(t *testing.T) {
 	cancel()
 	_, err = c.move(ctx, iwarp.OpRDMARead, in.fileBuffer, stag.LocalWrite, rep.Region)
 	in.discard()
-	if err != nil { // what need not wait succeeds even then
+	if err != nil { // calls that need not wait succeed even then
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, iwarp.StateError, c.qp.State(), "no work request is left behind")
 	}
@@ -440,20 +443,20 @@ func TestRegionsBeyond4GiB(t *testing.T) {
 	require.Equal(t, iwarp.RemoteBuffer{STag: 7, TO: 1<<40 + 1<<34, Len: chunk}, r.at(1<<34, chunk))
 }
 
-// TestATransferThatFailsHere leaves the connection to the next one.
+// TestATransferThatFailsHere: the next transfer can use the connection.
 func TestATransferThatFailsHere(t *testing.T) {
 	s := startTestServer(t)
 	c, ctx := s.client(t)
 	_, sum := file(t, s.path("name"), odd)
 	dir := t.TempDir()
-	_, err := c.Get(ctx, "name", filepath.Join(dir, strings.Repeat("x", 256))) // no file can have it
+	_, err := c.Get(ctx, "name", filepath.Join(dir, strings.Repeat("x", 256))) // no file can have this name
 	require.Error(t, err)
 	r, err := c.Get(ctx, "name", filepath.Join(dir, "local"))
 	require.NoError(t, err)
 	require.Equal(t, sum, r.Sum)
 }
 
-// TestAnAnswerThatComesLate is none to the next request.
+// TestAnAnswerThatComesLate: it is not taken for the answer to the next request.
 func TestAnAnswerThatComesLate(t *testing.T) {
 	rnic, err := iwarp.Open(nil)
 	require.NoError(t, err)

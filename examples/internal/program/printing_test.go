@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A fullDisk takes a number of writes.
+// A fullDisk accepts a number of writes.
 type fullDisk struct {
 	bytes.Buffer
 	room int
@@ -26,7 +26,7 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 	return d.Buffer.Write(b)
 }
 
-// TestPrinting: a result that was not printed as a whole is a failure, and ends what makes the rest.
+// TestPrinting: a result that was not printed completely is a failure, and ends the production of the rest.
 func TestPrinting(t *testing.T) {
 	disk := &fullDisk{room: 1}
 	err := Printing(t.Context(), disk, func(ctx context.Context, out io.Writer) error {

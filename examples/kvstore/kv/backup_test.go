@@ -26,8 +26,8 @@ func (s slow) Flush(context.Context, int64, int64) error {
 	return nil
 }
 
-// TestConnectionWhoseCommitTakesLong: the next one of the primary begins when nothing of it can be written any more,
-// however long the disk takes. What comes last is an old mark.
+// TestConnectionWhoseCommitTakesLong: the primary's next connection begins when the old one can write nothing more,
+// however long the disk takes. The last thing written is an old mark.
 func TestConnectionWhoseCommitTakesLong(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		rnic, err := iwarp.Open(nil)
@@ -68,8 +68,8 @@ func TestConnectionWhoseCommitTakesLong(t *testing.T) {
 	})
 }
 
-// TestPrimaryThatComesAgainAndAgain while the backup still waits for the disk, for an earlier connection: the newest one
-// waits for its turn, and none before it.
+// TestPrimaryThatComesAgainAndAgain: the backup still waits for the disk on behalf of an earlier connection. Only the
+// newest connection waits for its turn.
 func TestPrimaryThatComesAgainAndAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var waits atomic.Bool
@@ -95,7 +95,8 @@ func TestPrimaryThatComesAgainAndAgain(t *testing.T) {
 	})
 }
 
-// TestCatchUpThatIsCutShort by Close, or by another connection, is no trouble with the disk, and the log tells of none.
+// TestCatchUpThatIsCutShort: Close, or another connection, ends the catch-up. That is no disk error, and the log reports
+// none.
 func TestCatchUpThatIsCutShort(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
@@ -116,7 +117,7 @@ func TestCatchUpThatIsCutShort(t *testing.T) {
 	})
 }
 
-// TestBackupWhoseLogIsDamaged ends, before it shows what it cannot read. The change is uncertain.
+// TestBackupWhoseLogIsDamaged: the backup ends before it shows what it cannot read. The change is uncertain.
 func TestBackupWhoseLogIsDamaged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")

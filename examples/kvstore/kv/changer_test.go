@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnswerCounts: what the primary has said is certain, also if the connection, or the time, has ended at the same moment.
+// TestAnswerCounts: the primary's answer is certain, even if the connection or the time ends at the same moment.
 func TestAnswerCounts(t *testing.T) {
 	ended := make(chan struct{})
 	close(ended)

@@ -28,7 +28,7 @@ func (f *failures) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestCloseIsNoFailure of a replica, though a sync of its log is given up.
+// TestCloseIsNoFailure: not even if Close interrupts a sync of the replica's log.
 func TestCloseIsNoFailure(t *testing.T) {
 	for range 5 {
 		log := &failures{Handler: slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError})}

@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// hangs makes a replica whose connections are made, and that says nothing on them.
+// hangs makes a replica that accepts connections, but sends nothing on them.
 func (w *world) hangs(which int) {
 	w.Helper()
 	l, err := transport.Listen(w.context(), w.network, "", transport.Options{})
@@ -22,7 +22,7 @@ func (w *world) hangs(which int) {
 	w.addrs[which] = l.Addr().String()
 }
 
-// dials is Dial, and how long it took.
+// dials calls Dial, and also returns how long it took.
 func (w *world) dials(limit time.Duration) (*Client, time.Duration, error) {
 	w.Helper()
 	key, err := TenantKey(testMaster, "alpha")
@@ -34,7 +34,7 @@ func (w *world) dials(limit time.Duration) (*Client, time.Duration, error) {
 	return c, time.Since(began), err
 }
 
-// TestReplicaThatHangs delays neither Dial nor Get.
+// TestReplicaThatHangs: it delays neither Dial nor Get.
 func TestReplicaThatHangs(t *testing.T) {
 	for which, name := range []string{"primary", "backup"} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,8 @@ func TestReplicaThatHangs(t *testing.T) {
 	}
 }
 
-// answersLate puts a wire in front of a replica that is open some time after the first connection.
+// answersLate puts a wire in front of a replica, which connects to the replica some time after it has accepted a
+// connection.
 func (w *world) answersLate(which int, after time.Duration) {
 	w.Helper()
 	to := w.addrs[which]
@@ -93,7 +94,7 @@ func (w *world) answersLate(which int, after time.Duration) {
 	})
 }
 
-// TestGetWaitsForTheFirstAnswer of a replica, if the other one cannot tell: Dial has not waited for it.
+// TestGetWaitsForTheFirstAnswer: Dial has not waited for a replica, but Get does if the other replica cannot answer.
 func TestGetWaitsForTheFirstAnswer(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "value")
@@ -124,7 +125,7 @@ func TestGetWaitsForTheFirstAnswer(t *testing.T) {
 	})
 }
 
-// TestDialGoesOnWhileAReplicaHangs: the other one serves at a later attempt.
+// TestDialGoesOnWhileAReplicaHangs: the other replica serves at a later attempt.
 func TestDialGoesOnWhileAReplicaHangs(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, _ *Client) {
 		w.kill(w.backup)
@@ -138,7 +139,7 @@ func TestDialGoesOnWhileAReplicaHangs(t *testing.T) {
 	})
 }
 
-// TestDialSaysWhatEachReplicaDid, whether ctx or both first attempts have ended.
+// TestDialSaysWhatEachReplicaDid: whether ctx or both first attempts have ended.
 func TestDialSaysWhatEachReplicaDid(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/kvstore/kv"
 )
 
-// Two replicas and a client, in one process. The primary is lost, and the value is still there.
+// Two replicas and a client run in one process. The primary is lost, and the value is still available.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "kv-example-")

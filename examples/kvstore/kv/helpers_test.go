@@ -57,7 +57,7 @@ func newWorld(t testing.TB, network string) *world {
 	return &world{TB: t, network: network, dir: t.TempDir(), half: 1 << 20, shape: smallShape, tenants: []string{"alpha", "beta"}}
 }
 
-// context ends after a time that a test never takes.
+// context returns a context that ends after a time that no test takes.
 func (w *world) context() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	w.Cleanup(cancel)
@@ -96,7 +96,7 @@ func (w *world) startPrimary() {
 	w.Cleanup(func() { _ = r.Close() })
 }
 
-// restartPrimary ends the primary, starts it once more, and returns a client.
+// restartPrimary ends the primary, starts it again, and returns a client.
 func (w *world) restartPrimary() *Client {
 	w.Helper()
 	w.kill(w.primary)
@@ -105,7 +105,7 @@ func (w *world) restartPrimary() *Client {
 	return w.client("alpha")
 }
 
-// start starts both, and waits until they serve.
+// start starts both replicas, and waits until they serve.
 func (w *world) start() {
 	w.Helper()
 	w.startBackup()
@@ -131,7 +131,7 @@ func (w *world) client(tenant string) *Client {
 	return w.customClient(tenant, 0, 0)
 }
 
-// customClient has another OpTimeout, and remembers where values are.
+// customClient makes a client with the given OpTimeout, which remembers the locations of so many values.
 func (w *world) customClient(tenant string, timeout time.Duration, locations int) *Client {
 	w.Helper()
 	key, err := TenantKey(testMaster, tenant)
@@ -147,7 +147,7 @@ func (w *world) customClient(tenant string, timeout time.Duration, locations int
 	return c
 }
 
-// from reads from one replica alone.
+// from reads from one replica only.
 func (c *Client) from(ctx context.Context, which int, key string) (string, error) {
 	b, err := c.sources[which].get(ctx, []byte(key))
 	return string(b), err

@@ -18,16 +18,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A call is one operation on a key, as it was asked for.
+// A call is one operation on a key, as it was requested.
 type call struct {
 	what  byte // g, p or d
 	key   int
 	value string // of a Put
 }
 
-// keyModel is one key: package porcupine looks for an order of all operations that explains every
-// answer, and in which none that ended before another began is behind it. The state is the value; no
-// value is the empty string.
+// keyModel models one key: package porcupine looks for an order of all operations that explains every answer, and that
+// keeps an operation that ended before another began in front of it. The state is the value; the empty string stands for
+// no value.
 var keyModel = porcupine.Model{
 	Partition: func(all []porcupine.Operation) [][]porcupine.Operation {
 		parts := make(map[int][]porcupine.Operation)
@@ -56,12 +56,12 @@ type history struct {
 	clock atomic.Int64
 	mu    sync.Mutex
 	ops   []porcupine.Operation
-	// Changes whose effect is not known, changes that were refused, and Gets that have failed.
+	// Changes with unknown effect, refused changes, and Gets that failed.
 	uncertain, refused, failed int
 }
 
-// do does one operation, and notes it. One without effect is left out; one that may have an effect, or
-// have it later, has no end.
+// do performs one operation and records it. An operation without effect is left out. An operation that may have an
+// effect, now or later, has no end.
 func (h *history) do(ctx context.Context, c *Client, client int, in call) {
 	op := porcupine.Operation{ClientId: client, Input: in, Call: h.clock.Add(1)}
 	key := []byte(keyOf(in.key))
@@ -98,9 +98,9 @@ func (h *history) do(ctx context.Context, c *Client, client int, in call) {
 // padding makes values so long that the log is compacted now and then.
 var padding = strings.Repeat("x", 5000)
 
-// swarm has clients do operations on few keys until over is set. Each of them has a connection of its own.
+// swarm makes clients perform operations on few keys until over is set. Each client has a connection of its own.
 func (w *world) swarm(h *history, n int, over *atomic.Bool, seed uint64) (wait func()) {
-	var keys []int // most of them are read from the primary
+	var keys []int // mostly keys that are read from the primary
 	for i := 0; len(keys) < 4; i++ {
 		if first([]byte(keyOf(i))) == 0 || len(keys) == 3 {
 			keys = append(keys, i)
@@ -126,7 +126,7 @@ func (w *world) swarm(h *history, n int, over *atomic.Bool, seed uint64) (wait f
 	return tasks.Wait
 }
 
-// check looks for the order.
+// check looks for such an order.
 func (h *history) check(t *testing.T, atLeast int) {
 	t.Helper()
 	require.Greater(t, len(h.ops), atLeast)
@@ -135,8 +135,8 @@ func (h *history) check(t *testing.T, atLeast int) {
 	t.Logf("%d operations, %d changes uncertain, %d refused, %d Gets failed", len(h.ops), h.uncertain, h.refused, h.failed)
 }
 
-// testLinearizable is a history in which keys rotate and replicas are lost and come back, the primary as
-// well as the backup, in the midst of changes.
+// testLinearizable records a history in which keys rotate, and in which the primary and the backup are lost and come
+// back in the midst of changes.
 func testLinearizable(t *testing.T, network string, seed uint64, rounds int) {
 	w := newWorld(t, network)
 	w.half = (4*maxChange + 7) &^ 7
@@ -171,7 +171,7 @@ func testLinearizable(t *testing.T, network string, seed uint64, rounds int) {
 	rotate()
 	over.Store(true)
 	wait()
-	if network == "pipe" { // whose time does not depend on how busy the machine is
+	if network == "pipe" { // its time does not depend on the machine's load
 		require.Greater(t, w.primary.log.mark.generation, uint32(1), "the log was compacted")
 	}
 	h.check(t, 20*rounds)

@@ -20,8 +20,8 @@ func (plodding) Flush(_ context.Context, _, n int64) error {
 	return nil
 }
 
-// TestLongLogAndSlowDisk of the backup: the log is made durable in steps, none of which takes too long. All of it at once would, each
-// time that the primary begins again.
+// TestLongLogAndSlowDisk: the backup's log is made durable in steps, none of which takes too long. A single step would
+// take too long, each time that the primary starts again.
 func TestLongLogAndSlowDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const half = 40 << 20
@@ -57,7 +57,7 @@ func TestLongLogAndSlowDisk(t *testing.T) {
 	})
 }
 
-// answerMark takes the connection of a primary, and answers one mark.
+// answerMark accepts a primary's connection, and answers one mark.
 func answerMark(ctx context.Context, l *iwarp.Listener, pd *iwarp.PD) {
 	cr, err := l.Accept(ctx)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRememberedValue is read at once while it is what the key has, and never after that: not while the
-// key is being changed, nor later, though its octets may still be there.
+// TestRememberedValue: one read returns the remembered value while it is the key's value, but not while the key is being
+// changed, nor later, although the octets may still be there.
 func TestRememberedValue(t *testing.T) {
 	table, err := newTable("a", smallShape)
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestRememberedValue(t *testing.T) {
 	require.NoError(t, table.store(4, "a", "three"))
 	expect(Found, "three", 2)
 
-	// Not more than so many keys, and nothing beyond the memory.
+	// Only so many keys are remembered, and nothing beyond the memory is read.
 	for i := range 30 {
 		require.NoError(t, table.store(uint64(10+i), keyOf(i), "v"))
 		v, _, _ := get(keyOf(i))

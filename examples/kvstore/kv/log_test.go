@@ -31,7 +31,7 @@ func (w *world) scribble(name string, at int64, b []byte) {
 	require.NoError(w, f.Close())
 }
 
-// open is the error of a replica that is to be refused.
+// open returns the error of a replica that must be refused.
 func (w *world) open(cfg *Config) error {
 	w.Helper()
 	r, err := Open(w.context(), cfg)
@@ -41,8 +41,8 @@ func (w *world) open(cfg *Config) error {
 	return err
 }
 
-// TestTornBatch: a batch that the primary has not written as a whole is gone, and what is left of it
-// behind its first damage does not join up with later changes.
+// TestTornBatch: a batch that the primary did not write completely is gone. Its remains after the first damage do not
+// join up with later changes.
 func TestTornBatch(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -62,7 +62,7 @@ func TestTornBatch(t *testing.T) {
 		w.settle()
 		require.Equal(t, end, w.primary.log.mark)
 		c = w.client("alpha")
-		w.put(c, "z", "one") // as long as what is torn
+		w.put(c, "z", "one") // as long as the torn change
 		w.lacks(c, "x")
 		w.lacks(c, "y")
 		require.NoError(t, c.Close())
@@ -73,8 +73,8 @@ func TestTornBatch(t *testing.T) {
 	})
 }
 
-// TestCompactionThatWasNotFinished: the primary has ended when it had written the changes that count, and before they
-// became its log. What is left of them does not join up with those that it writes there the next time.
+// TestCompactionThatWasNotFinished: the primary ended after it had written the changes that count, and before they
+// became its log. Their remains do not join up with the changes written there the next time.
 func TestCompactionThatWasNotFinished(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
@@ -115,8 +115,8 @@ func TestCompactionThatWasNotFinished(t *testing.T) {
 	})
 }
 
-// TestFileOfABackupThatGotNothingWhole: the first primary has ended while it brought its log there. A primary that is
-// started with that file has none of it, however long its own log is.
+// TestFileOfABackupThatGotNothingWhole: the first primary ended while it copied its log to that file. A primary started
+// with the file takes none of it, however long its own log becomes.
 func TestFileOfABackupThatGotNothingWhole(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
@@ -133,7 +133,7 @@ func TestFileOfABackupThatGotNothingWhole(t *testing.T) {
 		w.scribble("primary", half.at(mark{generation: 1}), left)
 		w.start()
 		c := w.client("alpha")
-		w.put(c, "key 2", "2") // as long as one that is left
+		w.put(c, "key 2", "2") // as long as a change that is left there
 		require.NoError(t, c.Close())
 		c = w.restartPrimary()
 		w.lacks(c, keyOf(1))
@@ -141,7 +141,7 @@ func TestFileOfABackupThatGotNothingWhole(t *testing.T) {
 	})
 }
 
-// TestPrimaryWithTheFileOfABackup reads it up to the mark: what is behind that may be of another primary.
+// TestPrimaryWithTheFileOfABackup: it reads the file up to the mark, since what follows may be another primary's.
 func TestPrimaryWithTheFileOfABackup(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -162,8 +162,8 @@ func TestPrimaryWithTheFileOfABackup(t *testing.T) {
 	})
 }
 
-// TestWrittenButNotSent: what the primary has made durable before its end, the backup gets when it
-// is back, and no client has seen it before.
+// TestWrittenButNotSent: the backup, when it is back, gets what the primary had made durable before its end. No client
+// has seen it before.
 func TestWrittenButNotSent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
@@ -182,7 +182,7 @@ func TestWrittenButNotSent(t *testing.T) {
 	})
 }
 
-// until waits for something.
+// until waits until ok returns true.
 func (w *world) until(ok func() bool) error {
 	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -192,7 +192,7 @@ func (w *world) until(ok func() bool) error {
 	return nil
 }
 
-// TestDamagedBackup: its mark says what is durable, so that damage before it is an error.
+// TestDamagedBackup: the mark says how far the log is durable, so that damage before it is an error.
 func TestDamagedBackup(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -209,7 +209,7 @@ func TestDamagedBackup(t *testing.T) {
 	})
 }
 
-// TestMarkWithoutAGeneration is a damaged one, not that of a new file, which a primary would clear.
+// TestMarkWithoutAGeneration: such a mark is damaged. It is not the mark of a new file, which a primary would clear.
 func TestMarkWithoutAGeneration(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -234,7 +234,7 @@ func TestMarkWithoutAGeneration(t *testing.T) {
 	})
 }
 
-// TestFileThatWasCut before its log has a mark without one, and is not made longer.
+// TestFileThatWasCut: a file that ends before its log is an error, and is not extended.
 func TestFileThatWasCut(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -251,8 +251,8 @@ func TestFileThatWasCut(t *testing.T) {
 	})
 }
 
-// TestOtherHalf of a log than that which a file was made with is refused, and the file stays as it is. That of before the
-// head had it tells it by its size.
+// TestOtherHalf: a half of the log other than the one that a file was made with is refused, and the file stays as it is.
+// For a file whose head does not record the half, its size shows it.
 func TestOtherHalf(t *testing.T) {
 	least := uint64((4*maxChange + 7) &^ 7)
 	for generation := range uint32(3) {
@@ -296,7 +296,8 @@ func TestOtherHalf(t *testing.T) {
 	}
 }
 
-// TestLogWithoutItsBeginning: a generation but the first one has some change, so that one without any is not an empty log.
+// TestLogWithoutItsBeginning: every generation but the first begins with a change, so that one without any is not an
+// empty log.
 func TestLogWithoutItsBeginning(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -311,8 +312,8 @@ func TestLogWithoutItsBeginning(t *testing.T) {
 	})
 }
 
-// TestDamageToWhatAGenerationBeganWith is not taken for the end of the primary's log: the backup may have the generation before,
-// as a whole, and would get what is left in its place.
+// TestDamageToWhatAGenerationBeganWith: the damage is not taken for the end of the primary's log. The backup may have
+// the complete generation before, and would get the remains instead.
 func TestDamageToWhatAGenerationBeganWith(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		for i := range 4 {
@@ -347,7 +348,7 @@ func TestDamageToWhatAGenerationBeganWith(t *testing.T) {
 	})
 }
 
-// TestLogOfBeforeItsLengthWasWritten is read as it was then.
+// TestLogOfBeforeItsLengthWasWritten: a log without its length is read as earlier versions read it.
 func TestLogOfBeforeItsLengthWasWritten(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -372,7 +373,7 @@ func TestLogOfBeforeItsLengthWasWritten(t *testing.T) {
 	})
 }
 
-// TestOtherHistories: a backup gets what it lacks of this log, and does not take another one.
+// TestOtherHistories: a backup gets what it lacks of this log, and refuses another log.
 func TestOtherHistories(t *testing.T) {
 	ours := &logFile{name: [nameLen]byte{1}, mark: mark{5, 800}}
 	for _, c := range []struct {
@@ -402,7 +403,7 @@ func TestOtherHistories(t *testing.T) {
 	}
 }
 
-// TestSecondConnectionOfThePrimary ends the first one, and has the log from where that has left it.
+// TestSecondConnectionOfThePrimary: it ends the first connection, and continues the log where the first one left it.
 func TestSecondConnectionOfThePrimary(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -419,7 +420,7 @@ func TestSecondConnectionOfThePrimary(t *testing.T) {
 	})
 }
 
-// TestPrimaryThatDoesNotProveItself, as one whose Request was recorded and comes again, ends no connection.
+// TestPrimaryThatDoesNotProveItself: it ends no connection. It may be a replay of a recorded Request.
 func TestPrimaryThatDoesNotProveItself(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -444,8 +445,8 @@ func TestPrimaryThatDoesNotProveItself(t *testing.T) {
 	})
 }
 
-// TestMarkThatIsNotDurable: what is behind the last durable mark is not shown. The disk has failed when the mark was to be
-// made durable, and it may be another one after a crash.
+// TestMarkThatIsNotDurable: nothing after the last durable mark is shown. The disk failed to make the mark durable, and
+// after a crash it may be another mark.
 func TestMarkThatIsNotDurable(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -483,7 +484,7 @@ func TestMarkThatIsNotDurable(t *testing.T) {
 	})
 }
 
-// TestChangeThatTheDiskRefuses: the primary ends, and may find it in its log when it is back.
+// TestChangeThatTheDiskRefuses: the primary ends, and may find the change in its log when it is back.
 func TestChangeThatTheDiskRefuses(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		require.NoError(t, c.Close())
@@ -499,7 +500,7 @@ func TestChangeThatTheDiskRefuses(t *testing.T) {
 	})
 }
 
-// TestLogIsFull: a Put for which there is no room fails, and a Delete makes room.
+// TestLogIsFull: a Put without room fails, and a Delete makes room.
 func TestLogIsFull(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")

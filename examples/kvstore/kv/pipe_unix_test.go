@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPipeInPlaceOfAFile is refused, before it is opened: that would wait for its other end.
+// TestPipeInPlaceOfAFile: a pipe is refused before it is opened, which would wait for its other end.
 func TestPipeInPlaceOfAFile(t *testing.T) {
 	w := newWorld(t, "pipe")
 	require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, "backup"), 0o600))

@@ -25,7 +25,7 @@ func (w *world) pipeline(tenant string, plain bool) *Pipeline {
 	return p
 }
 
-// TestPipelines find what is there, and what is not, with more Gets than there may be under way.
+// TestPipelines: they find present and absent keys, with more Gets than may be outstanding at a time.
 func TestPipelines(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		t.Run(fmt.Sprintf("plain=%t", plain), func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestPipelines(t *testing.T) {
 	}
 }
 
-// TestPipelineWhoseKeysAreReplaced, without a grace and in the midst of its Gets: they go on with the new ones.
+// TestPipelineWhoseKeysAreReplaced: without a grace period, and in the midst of its Gets, which go on with the new keys.
 func TestPipelineWhoseKeysAreReplaced(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		const keys = 10
@@ -81,7 +81,7 @@ func TestPipelineWhoseKeysAreReplaced(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 100, got)
 		}
-		// Where there are none any more they fail.
+		// Where there are no keys any more, Gets fail.
 		require.NoError(t, w.backup.regions[c.region].Close())
 		delete(w.backup.regions, c.region)
 		err := p.Gets(w.context(), 1, func(int) []byte { return []byte("a") }, func(int, Verdict, []byte) {})
@@ -90,7 +90,7 @@ func TestPipelineWhoseKeysAreReplaced(t *testing.T) {
 	})
 }
 
-// TestPipelineAlwaysTooLate: a read whose key is never that of the region any more is given up.
+// TestPipelineAlwaysTooLate: a read whose key is always outdated is given up.
 func TestPipelineAlwaysTooLate(t *testing.T) {
 	r := &sealedReads{mem: make([]byte, 2*maxStored), reads: make([]sealedRead, 2)}
 	require.NoError(t, r.read(1, 0, 0))
@@ -106,7 +106,7 @@ func TestPipelineAlwaysTooLate(t *testing.T) {
 	require.False(t, again)
 }
 
-// TestPipelineThatHasFailed does not take the reads of one Gets for those of another.
+// TestPipelineThatHasFailed: it does not take the reads of one Get for those of another.
 func TestPipelineThatHasFailed(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestPipelineThatHasFailed(t *testing.T) {
 			other := func(int) []byte { return []byte("something else") }
 			err := p.Gets(ctx, 1, other, func(int, Verdict, []byte) {})
 			synctest.Wait()
-			if err != nil { // what need not wait succeeds even then
+			if err != nil { // Gets that need not wait succeed even then
 				err = p.Gets(w.context(), 1, func(int) []byte { return []byte("a") }, func(_ int, v Verdict, value []byte) {
 					require.Equal(t, Found, v)
 				})
@@ -130,9 +130,8 @@ func TestPipelineThatHasFailed(t *testing.T) {
 	}
 }
 
-// TestNothingIsTorn over TCP: values change as fast as they can, and are longer than a segment. Each Get
-// sees one of them as a whole: through keys because reads exclude changes, and without them because a
-// value has a checksum and a version.
+// TestNothingIsTorn: over TCP, values longer than a segment change as fast as they can. Each Get sees a complete value.
+// With keys, reads exclude changes. Without keys, a value has a checksum and a version.
 func TestNothingIsTorn(t *testing.T) {
 	w := newWorld(t, "tcp")
 	w.start()

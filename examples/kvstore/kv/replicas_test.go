@@ -18,13 +18,13 @@ import (
 	"github.com/goiwarp/iwarp/rma"
 )
 
-// kill ends a replica without a warning to anyone.
+// kill ends a replica without warning.
 func (w *world) kill(r *Replica) {
 	w.Helper()
 	require.NoError(w, r.Close())
 }
 
-// quick ends early, for what is to fail.
+// quick returns a context that ends early, for calls that must fail.
 func (w *world) quick() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	w.Cleanup(cancel)
@@ -77,7 +77,7 @@ func TestLossOfTheBackup(t *testing.T) {
 	})
 }
 
-// TestRestart of one replica, and of both.
+// TestRestart restarts one replica, and both.
 func TestRestart(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -99,7 +99,7 @@ func TestRestart(t *testing.T) {
 		w.kill(w.primary)
 		w.startPrimary()
 		check()
-		// The primary looks for a backup at the address that it was told.
+		// The primary looks for a backup at the address that it was given.
 		w.kill(w.primary)
 		w.kill(w.backup)
 		w.startBackup()
@@ -120,7 +120,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// TestLogIsCompacted again and again, and what counts survives.
+// TestLogIsCompacted: it is compacted again and again, and the changes that count survive.
 func TestLogIsCompacted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
@@ -148,7 +148,7 @@ func TestLogIsCompacted(t *testing.T) {
 	})
 }
 
-// TestPrimaryThatLostItsLog is refused: its backup has more.
+// TestPrimaryThatLostItsLog: it is refused, because its backup has more.
 func TestPrimaryThatLostItsLog(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -161,7 +161,7 @@ func TestPrimaryThatLostItsLog(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "1", string(got))
 
-		// The backup's log makes it a primary again, of a backup with a new one.
+		// With the backup's log it is a primary again, of a backup with a new log.
 		w.kill(w.primary)
 		w.kill(w.backup)
 		require.NoError(t, os.Rename(filepath.Join(w.dir, "backup"), filepath.Join(w.dir, "primary")))
@@ -171,7 +171,7 @@ func TestPrimaryThatLostItsLog(t *testing.T) {
 		require.NoError(t, c.Close())
 		w.holds(w.client("alpha"), "a", "1")
 
-		// But not the other way round: where the log of a primary ends is not written down.
+		// But not the other way round: the end of a primary's log is not recorded.
 		w.kill(w.primary)
 		w.kill(w.backup)
 		b, err := os.ReadFile(filepath.Join(w.dir, "primary"))
@@ -182,8 +182,8 @@ func TestPrimaryThatLostItsLog(t *testing.T) {
 	})
 }
 
-// TestPromotion: the backup's log makes a primary, also if that ends at first before it has a log of its own, or a backup. The
-// primary from before has changes that no replica was told of, and is refused by the backup of the new one.
+// TestPromotion: the backup's log makes a primary, even if that primary first ends before it has a log of its own, or a
+// backup. The former primary has changes that no replica was told of, and the new primary's backup refuses it.
 func TestPromotion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
@@ -198,10 +198,10 @@ func TestPromotion(t *testing.T) {
 		w.addrs = [2]string{1: "none"}
 		w.startPrimary()
 		w.kill(w.primary)
-		w.scribble("primary", 0, binary.NativeEndian.AppendUint64(nil, w.backup.log.mark.word())) // it has got no further than its name
+		w.scribble("primary", 0, binary.NativeEndian.AppendUint64(nil, w.backup.log.mark.word())) // it got no further than its name
 		w.startPrimary()
 		name := w.primary.log.name
-		w.kill(w.primary) // or has a log of its own, and no backup yet
+		w.kill(w.primary) // or it has a log of its own, and no backup yet
 		w.addrs = [2]string{}
 		w.start()
 		require.Equal(t, name, w.primary.log.name)
@@ -224,7 +224,7 @@ func TestPromotion(t *testing.T) {
 	})
 }
 
-// held makes changes stop at a stage when stopHere was called.
+// held makes changes stop at a stage after stopHere was called.
 func (w *world) held(at stage) {
 	w.gate = make(chan chan struct{}, 1)
 	w.hold = func(s stage) {
@@ -247,8 +247,8 @@ func (w *world) stopHere() (release func()) {
 	return func() { close(c) }
 }
 
-// halfPut starts replicas and puts a, whose next value stops when it is in the log of the primary. release lets it go on, and ended
-// tells what Put returns.
+// halfPut starts replicas and puts a. A Put of its next value stops when the value is in the primary's log. release lets
+// it go on, and ended gets the result of Put.
 func (w *world) halfPut(next string) (c *Client, release func(), ended chan error) {
 	w.held(stageLogged)
 	w.start()
@@ -289,8 +289,8 @@ func TestKeyIsBusy(t *testing.T) {
 	})
 }
 
-// TestBackupThatDoesNotAnswer: the change is uncertain, the key is busy, and the change is made when
-// the connection is there again.
+// TestBackupThatDoesNotAnswer: the change is uncertain and the key is busy. The change is made when the connection is
+// back.
 func TestBackupThatDoesNotAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
@@ -311,7 +311,7 @@ func TestBackupThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// TestTimeoutGoesToTheOther over TCP, in real time: a replica that does not answer costs one timeout.
+// TestTimeoutGoesToTheOther: over TCP, in real time, a replica that does not answer costs one timeout.
 func TestTimeoutGoesToTheOther(t *testing.T) {
 	w := newWorld(t, "tcp")
 	w.start()
@@ -330,8 +330,8 @@ func TestTimeoutGoesToTheOther(t *testing.T) {
 	close(hold)
 }
 
-// TestReplicasDiffer: a backup that has other tenants than the primary, or memory of another size for them, is refused. The
-// changes of a primary would not be possible there, or be made where no client finds them.
+// TestReplicasDiffer: a backup is refused if its tenants, or the sizes of their memory, differ from the primary's. The
+// primary's changes would be impossible there, or be made where no client finds them.
 func TestReplicasDiffer(t *testing.T) {
 	for _, differ := range []func(w *world){
 		func(w *world) { w.tenants = w.tenants[:1] },
@@ -360,7 +360,8 @@ func TestReplicasDiffer(t *testing.T) {
 	}
 }
 
-// TestWhyThereIsNoConnection to the backup is logged once, however often the primary tries, and again after there was one.
+// TestWhyThereIsNoConnection: the reason is logged once, however often the primary tries to reach the backup, and again
+// after a connection.
 func TestWhyThereIsNoConnection(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
@@ -396,7 +397,7 @@ func TestWhyThereIsNoConnection(t *testing.T) {
 	})
 }
 
-// TestTenantsOfAFile and the buckets of their index stay: a file with changes that are not possible with the others is
+// TestTenantsOfAFile: tenants and the number of index buckets stay. A file with changes that others make impossible is
 // refused, and stays as it is.
 func TestTenantsOfAFile(t *testing.T) {
 	for want, differ := range map[string]func(w *world){
@@ -433,7 +434,7 @@ func TestTenantsOfAFile(t *testing.T) {
 	}
 }
 
-// TestVersionsGoOn where the latest changes were Deletes, of which a compacted log has nothing.
+// TestVersionsGoOn: even if the latest changes were Deletes, which a compacted log does not contain.
 func TestVersionsGoOn(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
@@ -449,14 +450,14 @@ func TestVersionsGoOn(t *testing.T) {
 	})
 }
 
-// TestPutWhoseContextEnds does not disturb that of another goroutine.
+// TestPutWhoseContextEnds: it does not disturb another goroutine's Put.
 func TestPutWhoseContextEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
 		c, release, ended := w.halfPut("2")
 		over, cancel := context.WithCancel(w.context())
 		cancel()
-		for range 50 { // where there are a place and the end of a context, either is taken
+		for range 50 { // if a place is free and the context has ended, either is taken
 			require.ErrorIs(t, c.Put(over, []byte("b"), []byte("1")), context.Canceled)
 		}
 		release()
@@ -465,8 +466,8 @@ func TestPutWhoseContextEnds(t *testing.T) {
 	})
 }
 
-// TestConnectionLostInACompaction: the change for which the log was too full has no effect. The next generation reaches the backup
-// when the connection is there again.
+// TestConnectionLostInACompaction: the change for which the log was too full has no effect. The backup gets the next
+// generation when the connection is back.
 func TestConnectionLostInACompaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")

@@ -48,8 +48,7 @@ func (t *table) remove(version uint64, key string) {
 	}
 }
 
-// TestTableIsAMap for every order of changes, and a second one that is told of the changes alone has the
-// same memory in the end.
+// TestTableIsAMap: for every order of changes. A second table that only gets the changes has the same memory in the end.
 func TestTableIsAMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		shape := Shape{Buckets: 4, Values: maxStored}
@@ -99,7 +98,7 @@ func TestTableIsAMap(t *testing.T) {
 	})
 }
 
-// TestIndexIsFull when all buckets of a key are, and other keys still have room.
+// TestIndexIsFull: it is full when all buckets of a key are, although other keys still have room.
 func TestIndexIsFull(t *testing.T) {
 	table, err := newTable("a", Shape{Buckets: 2, Values: maxStored})
 	require.NoError(t, err)
@@ -123,7 +122,7 @@ func TestIndexIsFull(t *testing.T) {
 	}
 }
 
-// TestValuesAreFull, and an old value is there until the new one has a block.
+// TestValuesAreFull: an old value stays until the new one has a block.
 func TestValuesAreFull(t *testing.T) {
 	table, err := newTable("a", Shape{Buckets: 16, Values: maxStored})
 	require.NoError(t, err)
@@ -141,7 +140,7 @@ func TestValuesAreFull(t *testing.T) {
 	require.NoError(t, table.store(5, "c", "x"))
 }
 
-// TestBlocks: what is given out does not overlap, and what was given back is whole again.
+// TestBlocks: allocated blocks do not overlap, and freed blocks are merged again.
 func TestBlocks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const octets = 4 * maxStored
@@ -187,7 +186,7 @@ func TestBlocks(t *testing.T) {
 	})
 }
 
-// TestBlocksOfABackup: it gives blocks out by their numbers alone, for as long as it lives.
+// TestBlocksOfABackup: it allocates blocks only by their numbers, as long as it lives.
 func TestBlocksOfABackup(t *testing.T) {
 	b := newBlocks(8 * maxStored)
 	for i := range 100_000 {
@@ -206,8 +205,7 @@ func TestBlocksOfABackup(t *testing.T) {
 	}
 }
 
-// TestDamageIsFound: no octet of a stored value, of the entry that names it, or of a change can differ
-// without being found out.
+// TestDamageIsFound: a change of any octet of a stored value, of its entry, or of a change record is detected.
 func TestDamageIsFound(t *testing.T) {
 	table, err := newTable("a", Shape{Buckets: 1, Values: maxStored})
 	require.NoError(t, err)
@@ -260,7 +258,7 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// TestChangeOfALongValue is none, also where an int has 32 bits.
+// TestChangeOfALongValue: it is no change, even if an int has 32 bits.
 func TestChangeOfALongValue(t *testing.T) {
 	c := change{version: 1, tenant: 2, key: []byte("key")}
 	b := append(c.append(nil, 9), make([]byte, maxChange)...)
@@ -272,7 +270,7 @@ func TestChangeOfALongValue(t *testing.T) {
 	}
 }
 
-// TestOtherConfiguration: a log whose changes are not possible is refused, and says why.
+// TestOtherConfiguration: a log with impossible changes is refused, and the error says why.
 func TestOtherConfiguration(t *testing.T) {
 	table, err := newTable("a", Shape{Buckets: 1, Values: maxStored})
 	require.NoError(t, err)

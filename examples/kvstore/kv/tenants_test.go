@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/rma"
 )
 
-// TestTenantsAreApart: a tenant that names the region of another one gets no key for it, and no octet.
+// TestTenantsAreApart: a tenant that names another tenant's region gets no key for it, and no octet.
 func TestTenantsAreApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
@@ -39,7 +39,7 @@ func TestTenantsAreApart(t *testing.T) {
 			_, err = conn.client.Open(w.context(), beta.region, rma.MayRead)
 			require.NoError(t, err, "the connection goes on")
 		}
-		// The client that was made for the other tenant, as a whole.
+		// Even the other tenant's client is refused as a whole.
 		beta.region = alpha.region
 		_, err := beta.sources[0].dial()
 		require.ErrorIs(t, err, rma.ErrRemoteAuth)
@@ -53,7 +53,7 @@ func TestTenantsAreApart(t *testing.T) {
 	})
 }
 
-// TestOnlyReadsAreGranted to tenants.
+// TestOnlyReadsAreGranted: a tenant gets no other right.
 func TestOnlyReadsAreGranted(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		conn, err := c.sources[0].use()
@@ -66,7 +66,7 @@ func TestOnlyReadsAreGranted(t *testing.T) {
 	})
 }
 
-// TestLogHasTheNameOfATenant, and not its octets as numbers.
+// TestLogHasTheNameOfATenant: and not the name's octets as numbers.
 func TestLogHasTheNameOfATenant(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
@@ -88,7 +88,7 @@ func TestLogHasTheNameOfATenant(t *testing.T) {
 	})
 }
 
-// TestUnknownPeersAreRefused when they connect.
+// TestUnknownPeersAreRefused: they are refused when they connect.
 func TestUnknownPeersAreRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
@@ -151,7 +151,7 @@ func TestPlainReadsAreOfOneTenant(t *testing.T) {
 	})
 }
 
-// TestKeysRotate with and without a grace, while there are Gets, none of which fails.
+// TestKeysRotate: with and without a grace period, during Gets, none of which fails.
 func TestKeysRotate(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		for i := range 20 {
@@ -189,7 +189,7 @@ func TestKeysRotate(t *testing.T) {
 	})
 }
 
-// TestReplicaThatRevokes: where the keys cannot be had again, Gets go to the other replica.
+// TestReplicaThatRevokes: if a replica gives out no new keys, Gets go to the other replica.
 func TestReplicaThatRevokes(t *testing.T) {
 	stored(t, func(t *testing.T, w *world, c *Client) {
 		for i := range 10 {

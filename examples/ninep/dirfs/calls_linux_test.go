@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/sysfail"
 )
 
-// TestInterruptedCalls: a client does not hear of the signals that the server gets.
+// TestInterruptedCalls: signals to the server do not affect its clients.
 func TestInterruptedCalls(t *testing.T) {
 	desc, err := os.Open(t.TempDir())
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestInterruptedCalls(t *testing.T) {
 	}
 }
 
-// TestInterruptedSync: the failure of a sync is told once, with any number, and so no sync is repeated.
+// TestInterruptedSync: a sync reports its failure once, with any errno, and so no sync is repeated.
 func TestInterruptedSync(t *testing.T) {
 	desc, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestInterruptedSync(t *testing.T) {
 	require.Equal(t, linux.EBADF, f.FSync(), "it is closed")
 }
 
-// TestCheck: without /proc a server does not begin.
+// TestCheck: without /proc, a server does not start.
 func TestCheck(t *testing.T) {
 	require.NoError(t, Check())
 	nowhere := filepath.Join(t.TempDir(), "proc")

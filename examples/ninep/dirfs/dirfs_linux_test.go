@@ -18,7 +18,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/ninep/dirfs"
 )
 
-// mount serves a new directory to a client of p9.
+// mount serves a new directory to a p9 client.
 func mount(t *testing.T) (string, p9.File) {
 	t.Helper()
 	dir := t.TempDir()
@@ -160,7 +160,7 @@ func TestReaddirWhileNamesGo(t *testing.T) {
 	require.Len(t, seen, names)
 }
 
-// TestLocks does without p9's client, whose Tlock has no fid.
+// TestLocks does not use p9's client, whose Tlock has no fid.
 func TestLocks(t *testing.T) {
 	dir := t.TempDir()
 	root, err := dirfs.Attacher(dir).Attach()
@@ -187,7 +187,8 @@ func TestLocks(t *testing.T) {
 	lock(a, p9.WriteLock, p9.LockStatusOK)
 }
 
-// TestLocksOfRanges: a lock that needs another right to the file leaves those that are held, and the file as it was opened.
+// TestLocksOfRanges: a lock that needs another right to the file leaves the locks already held, and the file as it was
+// opened.
 func TestLocksOfRanges(t *testing.T) {
 	dir := t.TempDir()
 	root, err := dirfs.Attacher(dir).Attach()
@@ -297,7 +298,7 @@ func TestSymlink(t *testing.T) {
 	require.ErrorIs(t, link.SetAttr(p9.SetAttrMask{Permissions: true}, p9.SetAttr{Permissions: 0o600}), linux.EOPNOTSUPP)
 }
 
-// Errors of calls with two directories are the system's own, too.
+// TestErrorsOfTwoDirectories: errors of calls with two directories are the system's own, too.
 func TestErrorsOfTwoDirectories(t *testing.T) {
 	dir, root := mount(t)
 	for _, name := range []string{"a", "b"} {
@@ -310,7 +311,7 @@ func TestErrorsOfTwoDirectories(t *testing.T) {
 	require.ErrorIs(t, a.RenameAt("none", b, "other"), linux.ENOENT)
 }
 
-// While a File is opened its other calls go on.
+// TestCallsDuringOpen: while a File is opened, its other calls go on.
 func TestCallsDuringOpen(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "file")

@@ -66,7 +66,7 @@ func TestP9R_10_NoAllocations(t *testing.T) {
 	}
 }
 
-// turn returns a function that sends a request and waits for its answer, without an allocation of its own.
+// turn returns a function that sends a request and waits for its answer, without allocating.
 func (p *peer) turn(t *testing.T, request []byte) func() {
 	mr, err := p.pd.RegisterMR(request, stag.LocalWrite, nil)
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ func (p *peer) turn(t *testing.T, request []byte) func() {
 	recv := []iwarp.RecvWR{{Local: []iwarp.SGE{p.mr.Slice(0, p.size)}}}
 	send := []iwarp.SendWR{{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{mr.Slice(0, len(request))}}}
 	wcs := make([]iwarp.WC, 1)
-	ctx := context.Background() // another one costs allocations
+	ctx := context.Background() // another context would allocate
 	return func() {
 		if err := p.qp.PostRecv(recv...); err != nil {
 			t.Error(err)

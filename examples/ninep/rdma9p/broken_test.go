@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// The server of p9 has a goroutine for each request: when the connection has ended, all that have one write their answers still.
+// TestP9R_12_AnswersBehindTheEnd: after the end, the goroutines of p9's server, one per request, still write answers.
 func TestP9R_12_AnswersBehindTheEnd(t *testing.T) {
 	for name, answer := range map[string][]byte{
 		"header":       message(tread+1, 0),
@@ -44,7 +44,7 @@ func TestP9R_12_AnswersBehindTheEnd(t *testing.T) {
 	}
 }
 
-// Without memory for a session there is no connection: its peer would wait for ever.
+// TestP9R_12_NoMemoryForASession: the connection then ends, since its peer would otherwise wait for ever.
 func TestP9R_12_NoMemoryForASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t)

@@ -31,7 +31,7 @@ func TestP9R_7_AnswersInAnyOrder(t *testing.T) {
 	s.done()
 }
 
-// The handler has as many requests as the depth says, and as many more are in the receives.
+// TestP9R_3_9_AllReceivesArePosted: the handler has up to depth requests, and as many more are in the receives.
 func TestP9R_3_9_AllReceivesArePosted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const depth = 16
@@ -60,7 +60,7 @@ func TestP9R_9_MoreRequestsThanDepth(t *testing.T) {
 		p.send(message(tread, uint16(i), make([]byte, 16)...))
 	}
 	for i := range rq {
-		// The handler has depth of them at most.
+		// The handler has at most depth requests.
 		msg := s.next()
 		require.EqualValues(t, i, parseHeader(msg).tag)
 		if i >= depth-1 {

@@ -61,7 +61,7 @@ func index(list [][]byte, msg []byte) int {
 	return -1
 }
 
-// A handler that answers a Tflush of its own is not sent: the answer of the adapter is.
+// TestP9R_8_HandlerCannotAnswerTflush: if a handler answers a Tflush itself, the adapter's answer is sent instead.
 func TestP9R_8_HandlerCannotAnswerTflush(t *testing.T) {
 	s := newScript(t)
 	w := serve(t, "pipe", t.Name(), s, Config{})

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cut gives an assembler octets in pieces, whose lengths are those of cuts. It returns the messages of most octets at most.
+// cut passes octets to an assembler in pieces of the lengths in cuts. It returns the messages of at most most octets.
 func cut(stream, cuts []byte, most int) (messages [][]byte) {
 	var a assembler
 	for i := 0; len(stream) > 0; i++ {
@@ -86,7 +86,7 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// holdSession holds a session to its rules, with any messages of the peer, of which the handler answers some.
+// holdSession checks the rules of a session with any messages of the peer, of which the handler answers some.
 func holdSession(t *testing.T, octets []byte) {
 	const depth, msize, fids = 4, 8192, 8
 	s := newSession(msize, depth, fids, len(octets)%2 == 1)
@@ -143,8 +143,8 @@ func holdSession(t *testing.T, octets []byte) {
 	require.Empty(t, s.requests, "each request has its answer")
 }
 
-// answerOne answers the request with the least tag, as the handler, and what waits for it. It returns false if the
-// connection would end.
+// answerOne answers the request with the least tag as the handler would, and then what waited for it. It returns false
+// if the connection would end.
 func answerOne(t *testing.T, s *session, waiting map[uint16]bool) bool {
 	for _, r := range s.requests {
 		if !waiting[r.tag] {
@@ -191,7 +191,7 @@ func TestP9R_13_ArbitraryMessages(t *testing.T) {
 	}
 }
 
-// seedMessage is a message as holdSession reads it.
+// seedMessage encodes a message as holdSession reads it.
 func seedMessage(msg []byte) []byte {
 	return append([]byte{byte(len(msg))}, msg...)
 }

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is how long a test waits for what must happen.
 const patience = 45 * time.Second
 
-// within is a context that ends when a test has waited too long.
+// within returns a context that ends when a test has waited too long.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
@@ -37,12 +37,12 @@ type world struct {
 	pd    *iwarp.PD
 	l     *iwarp.Listener
 	stop  context.CancelFunc
-	ended chan error     // has what Serve returned
+	ended chan error     // gets the result of Serve
 	qps   chan *iwarp.QP // the server's
 	log   *record
 }
 
-// serve starts Serve. It ends with the test. The name of the address is for the networks of the process alone.
+// serve starts Serve, which ends with the test. The name in addr is only for in-process networks.
 func serve(t *testing.T, network, addr string, h Handler, cfg Config) *world {
 	t.Helper()
 	return serveOn(t, nil, network, addr, h, cfg)
@@ -83,7 +83,7 @@ func serveOn(t *testing.T, rc *iwarp.Config, network, addr string, h Handler, cf
 	return w
 }
 
-// A record is what was logged.
+// A record is a log record.
 type record struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -101,7 +101,7 @@ func (r *record) String() string {
 	return r.text.String()
 }
 
-// A peer is a client of scripted messages. Like Linux it posts a receive for each answer, before the request.
+// A peer is a client with scripted messages. Like Linux, it posts a receive for each answer before the request.
 type peer struct {
 	t    *testing.T
 	qp   *iwarp.QP
@@ -117,7 +117,7 @@ type peer struct {
 // peerDepth is how many answers a peer can have outstanding.
 const peerDepth = 300
 
-// dial connects a peer whose receives have msize octets.
+// dial connects a peer whose receives hold msize octets.
 func (w *world) dial(msize int) *peer {
 	w.t.Helper()
 	p, err := w.tryDial(&iwarp.QPConfig{}, msize)
@@ -165,7 +165,7 @@ func (p *peer) send(msg []byte) {
 	require.NoError(p.t, p.sendOnly(msg))
 }
 
-// sendOnly sends a message, and waits for nothing.
+// sendOnly sends a message, and does not wait.
 func (p *peer) sendOnly(msg []byte) error {
 	wr := iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled}
 	if len(msg) > 0 {
@@ -218,7 +218,7 @@ func (p *peer) close() iwarp.QPStats {
 	return p.qp.Stats()
 }
 
-// wantEnd waits until the connection has ended, from the other side.
+// wantEnd waits until the other side has ended the connection.
 func (p *peer) wantEnd(why string) {
 	p.t.Helper()
 	select {
@@ -243,7 +243,7 @@ func versionBody(msize uint32, version string) []byte {
 	return append(b, version...)
 }
 
-// numbers is a body of numbers of 4 octets.
+// numbers returns a body of 4-octet numbers.
 func numbers(n ...uint32) []byte {
 	var b []byte
 	for _, v := range n {
@@ -252,7 +252,7 @@ func numbers(n ...uint32) []byte {
 	return b
 }
 
-// ebadf is what a handler answers where a fid is not in use.
+// ebadf is a handler's answer if a fid is not in use.
 const ebadf errno = 9
 
 func rerror(tag uint16, e errno) []byte { return appendError(nil, tag, e) }
@@ -269,12 +269,13 @@ func readMessage(r io.Reader) ([]byte, error) {
 	return msg, err
 }
 
-// A script is a handler whose answers come from the test, and go to the latest connection. It agrees to each Tversion itself.
+// A script is a handler whose answers come from the test, and go to the latest connection. It accepts each Tversion
+// itself.
 type script struct {
 	t        *testing.T
 	requests chan []byte // all but Tversions
 	versions chan []byte
-	ended    chan struct{} // has a token when a stream of requests has ended
+	ended    chan struct{} // gets a token when a stream of requests has ended
 	release  chan struct{} // Handle returns when it is closed
 
 	mu sync.Mutex
@@ -331,7 +332,7 @@ func (s *script) answer(msg []byte) {
 	require.NoError(s.t, s.write(msg))
 }
 
-// next waits for a request that the handler gets.
+// next waits for the handler's next request.
 func (s *script) next() []byte {
 	s.t.Helper()
 	select {
@@ -343,7 +344,7 @@ func (s *script) next() []byte {
 	}
 }
 
-// An echo is a handler that answers each request at once, with as many octets.
+// An echo is a handler that answers each request at once, with an answer of the same length.
 type echo struct{}
 
 func (echo) Handle(t io.ReadCloser, r io.WriteCloser) error {

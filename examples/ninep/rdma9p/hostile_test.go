@@ -50,7 +50,7 @@ func TestP9R_6_12_SizeFieldAndLengthDiffer(t *testing.T) {
 	}
 }
 
-// A message that is longer than msize does not fit its receive, or not the session.
+// TestP9R_6_12_MessagesLongerThanMsize: they exceed their receive, or the session's limit.
 func TestP9R_6_12_MessagesLongerThanMsize(t *testing.T) {
 	for name, srq := range map[string]int{"own receives": 0, "SRQ": 8} {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +139,8 @@ func TestP9R_12_OneTagTwice(t *testing.T) {
 	s.done()
 }
 
-// Immediate Data is no message: it leaves a receive as it was, where there may still be a request that has been answered.
+// TestP9R_12_ImmediateData: it is no message. It leaves a receive unchanged, which may still contain an answered
+// request.
 func TestP9R_12_ImmediateData(t *testing.T) {
 	for name, srq := range map[string]int{"own receives": 0, "SRQ": 8} {
 		for _, began := range []bool{false, true} {
@@ -167,7 +168,7 @@ func TestP9R_12_ImmediateData(t *testing.T) {
 	}
 }
 
-// A peer that has no receive for an answer ends its connection, and no other.
+// TestP9R_12_PeerWithoutReceives: a peer without a receive for an answer ends its own connection, and no other.
 func TestP9R_12_PeerWithoutReceives(t *testing.T) {
 	w := serve(t, "pipe", t.Name(), echo{}, Config{})
 	good := w.dial(minMsize)
@@ -180,7 +181,7 @@ func TestP9R_12_PeerWithoutReceives(t *testing.T) {
 	require.Len(t, good.call(message(tstatfs, 1, numbers(1)...)), headerSize+4)
 }
 
-// A peer that takes no answers has to wait with its requests: what the server holds for it is bounded.
+// TestP9R_12_PeerThatTakesNoAnswers: its requests have to wait, so that what the server holds for it is bounded.
 func TestP9R_12_PeerThatTakesNoAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const depth, msize = 4, 1 << 16
@@ -215,7 +216,7 @@ func TestP9R_12_ManyFids(t *testing.T) {
 	for range 10 * most { // the same
 		p.call(walk(1, 7, 0))
 	}
-	for i := range uint32(10 * most) { // not born, because names are missing
+	for i := range uint32(10 * most) { // not created, because names are missing
 		p.call(walk(1, 1000+i, 2))
 	}
 	for i := range uint32(most) {
@@ -230,7 +231,7 @@ func TestP9R_12_ManyFids(t *testing.T) {
 	require.Contains(t, w.log.String(), "more than 100 fids in use")
 }
 
-// A walker is a handler of which a Twalk finds one name at most.
+// A walker is a handler whose Twalk finds at most one name.
 type walker struct{}
 
 func (walker) Handle(t io.ReadCloser, r io.WriteCloser) error {
@@ -255,8 +256,8 @@ func (walker) Handle(t io.ReadCloser, r io.WriteCloser) error {
 	}
 }
 
-// TestP9R_12_RacedFids: a fid that the handler has counts, and so does its attribute, in whatever order the handler does and answers what the peer has sent
-// together.
+// TestP9R_12_RacedFids: a fid that the handler has counts, and so does its attribute, in whatever order the handler
+// performs and answers requests that the peer has sent together.
 func TestP9R_12_RacedFids(t *testing.T) {
 	const fid, size = 5, 1000
 	orders := [][]uint16{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
@@ -302,7 +303,7 @@ func TestP9R_12_RacedFids(t *testing.T) {
 	}
 }
 
-// createMsg is a Txattrcreate.
+// createMsg returns a Txattrcreate.
 func createMsg(tag uint16, fid uint32, size uint64) []byte {
 	body := append(numbers(fid), 6, 0)
 	body = append(body, "user.a"...)
@@ -317,7 +318,7 @@ func begunSession(depth, maxFids int) *session {
 	return s
 }
 
-// TestP9R_12_FailedClunk: the fid is gone all the same, and a request that fails creates none.
+// TestP9R_12_FailedClunk: the fid is gone all the same, and a failed request creates no fid.
 func TestP9R_12_FailedClunk(t *testing.T) {
 	s := begunSession(10, 1)
 	step := func(request, reply []byte) {
@@ -337,7 +338,7 @@ func TestP9R_12_FailedClunk(t *testing.T) {
 	}
 }
 
-// TestP9R_12_LongAttribute is refused: the server would hold all of it.
+// TestP9R_12_LongAttribute: it is refused, since the server would hold all of it.
 func TestP9R_12_LongAttribute(t *testing.T) {
 	s := begunSession(10, 10)
 	wantVerdict(t, s, deliver, createMsg(1, 5, maxXattr))
@@ -346,7 +347,7 @@ func TestP9R_12_LongAttribute(t *testing.T) {
 	}
 }
 
-// TestP9R_12_UnfinishedAttributes: the server would hold as many as there are fids.
+// TestP9R_12_UnfinishedAttributes: the server could hold as many as there are fids.
 func TestP9R_12_UnfinishedAttributes(t *testing.T) {
 	const most = maxXattrs / maxXattr
 	s := begunSession(10, 1000)
@@ -358,11 +359,11 @@ func TestP9R_12_UnfinishedAttributes(t *testing.T) {
 	}
 	created := message(txattrcreate+1, 1)
 	for range most + 1 {
-		create(5, maxXattr, rerror(1, ebadf)) // begins none
+		create(5, maxXattr, rerror(1, ebadf)) // begins no attribute
 	}
 	for fid := range uint32(most - 1) {
 		create(fid, maxXattr, created)
-		create(fid, 1, created) // the handler may have done it first
+		create(fid, 1, created) // the handler may have performed it first
 	}
 	wantVerdict(t, s, deliver, createMsg(1, most, maxXattr))
 	full := func() { require.Equal(t, rerror(2, enospc), wantVerdict(t, s, answer, createMsg(2, 100, 1))) }

@@ -28,7 +28,7 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = 45 * time.Second
 
-// A transport is a client's stream over a QP: one message is one Send.
+// A transport is a client's stream over a QP: each message is one Send.
 type transport struct {
 	qp   *iwarp.QP
 	pd   *iwarp.PD
@@ -117,7 +117,7 @@ func (c *transport) Write(p []byte) (int, error) {
 
 func (c *transport) Close() error { return c.qp.Close() }
 
-// A site is a server of p9 behind the adapter.
+// A site is a p9 server behind the adapter.
 type site struct {
 	t    *testing.T
 	rnic *iwarp.RNIC
@@ -266,11 +266,11 @@ func TestP9R_14_ReadOnlyServerOfP9(t *testing.T) {
 	require.Equal(t, "text", string(text))
 }
 
-// A slow is a file whose reads wait.
+// A slow is a file whose reads block.
 type slow struct {
 	templatefs.NoopFile
 	p9.DefaultWalkGetAttr
-	reads   chan struct{} // has a token for each read that has begun
+	reads   chan struct{} // gets a token for each read that has begun
 	release chan struct{}
 }
 
@@ -292,8 +292,8 @@ func (f *slow) ReadAt(p []byte, _ int64) (int, error) {
 	return copy(p, "late"), nil
 }
 
-// TestP9R_8_TflushOfServerOfP9: the server of p9 lets the answer to a Tflush overtake that of the request, now and then. The adapter
-// does not.
+// TestP9R_8_TflushOfServerOfP9: p9's server sometimes lets the answer to a Tflush overtake the answer to the request.
+// The adapter does not.
 func TestP9R_8_TflushOfServerOfP9(t *testing.T) {
 	f := &slow{reads: make(chan struct{}), release: make(chan struct{})}
 	s := newSite(t, "pipe", t.Name(), f, rdma9p.Config{})
@@ -330,7 +330,7 @@ func TestP9R_8_TflushOfServerOfP9(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// TestP9R_11_StopOfServerOfP9: what the server has begun is answered.
+// TestP9R_11_StopOfServerOfP9: requests that the server has begun are answered.
 func TestP9R_11_StopOfServerOfP9(t *testing.T) {
 	f := &slow{reads: make(chan struct{}), release: make(chan struct{})}
 	s := newSite(t, "pipe", t.Name(), f, rdma9p.Config{})

@@ -51,7 +51,7 @@ func TestP9R_14_ReadOnlyOpens(t *testing.T) {
 	}
 }
 
-// A Tremove that is refused gives up its fid: the handler gets a Tclunk.
+// TestP9R_14_ReadOnlyRemove: a refused Tremove still releases its fid: the handler gets a Tclunk.
 func TestP9R_14_ReadOnlyRemove(t *testing.T) {
 	s := newScript(t)
 	w := serve(t, "pipe", t.Name(), s, Config{ReadOnly: true})

@@ -53,7 +53,7 @@ func TestP9R_3_TversionsThatBeginNoSession(t *testing.T) {
 	require.EqualValues(t, 5000, p.version(5000))
 }
 
-// The handler refuses a version; the client may try another one in the same receive.
+// TestP9R_3_HandlerRefusesVersion: the client may try another version in the same receive.
 func TestP9R_3_HandlerRefusesVersion(t *testing.T) {
 	s := newSession(8192, 4, 10, false)
 	take := func(msg []byte) { wantVerdict(t, s, deliver, msg) }
@@ -80,7 +80,8 @@ func TestP9R_3_HandlerRefusesVersion(t *testing.T) {
 	require.ErrorIs(t, err, ErrProtocol)
 }
 
-// TestP9R_3_LaterTversionThatIsRefused ends the session that there was; the receives keep the msize that the handler has agreed to.
+// TestP9R_3_LaterTversionThatIsRefused: it ends the present session. The receives keep the msize that the handler has
+// agreed to.
 func TestP9R_3_LaterTversionThatIsRefused(t *testing.T) {
 	s := newSession(8192, 4, 10, false)
 	wantVerdict(t, s, deliver, tversionMsg(8192, "9P2000.L"))
@@ -139,7 +140,7 @@ func TestP9R_3_LaterTversionDoesNotRaiseMsize(t *testing.T) {
 	require.EqualValues(t, 5000, p.version(5000))
 	require.EqualValues(t, 8192, p.version(8192), "the receives still have 8192 octets")
 
-	// A Tversion waits until all are answered, and what follows waits for its answer.
+	// A Tversion waits until all requests are answered, and later requests wait for its answer.
 	require.EqualValues(t, 5000, p.version(5000))
 	p.send(message(tclunk, 1, numbers(1)...))
 	got := s.next()
@@ -194,9 +195,9 @@ func TestP9R_4_OneAnswerForEachRequest(t *testing.T) {
 	p.version(minMsize)
 	p.send(message(tclunk, 1, numbers(1)...))
 	s.next()
-	s.answer(message(tclunk+1, 2)) // it was not asked for
+	s.answer(message(tclunk+1, 2)) // an answer without a request
 	s.answer(message(tclunk+1, 1))
-	s.answer(message(tclunk+1, 1)) // a second time
+	s.answer(message(tclunk+1, 1)) // a second answer
 	s.answer(rerror(1, eio))
 	require.Equal(t, message(tclunk+1, 1), p.recv())
 	p.send(message(tclunk, 3, numbers(1)...))

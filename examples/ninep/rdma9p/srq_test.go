@@ -26,9 +26,10 @@ func TestP9R_3_4_SharedReceives(t *testing.T) {
 	}
 }
 
-// No connection takes receives of the SRQ with it, whatever its end, and whatever it had.
+// TestP9R_12_SharedReceivesComeBack: however a connection ends, and whatever it held, it takes no receives of the SRQ
+// with it.
 func TestP9R_12_SharedReceivesComeBack(t *testing.T) {
-	synctest.Test(t, sharedReceivesComeBack) // an aborted peer may be noticed after RNRWait only
+	synctest.Test(t, sharedReceivesComeBack) // an aborted peer may be noticed only after RNRWait
 }
 
 func sharedReceivesComeBack(t *testing.T) {
@@ -51,7 +52,7 @@ func sharedReceivesComeBack(t *testing.T) {
 			p.send([]byte{1, 2, 3})
 			p.wantEnd("no message")
 		case 2:
-			for tag := range uint16(20) { // more than it may have
+			for tag := range uint16(20) { // more than it may send
 				p.send(message(tread, 100+tag, make([]byte, 16)...))
 			}
 			require.NoError(t, p.qp.Abort())

@@ -48,7 +48,7 @@ func TestP9R_11_StopReadsNoMoreRequests(t *testing.T) {
 		w := serve(t, "pipe", t.Name(), s, Config{Depth: depth})
 		p := w.dial(minMsize)
 		p.version(minMsize)
-		for i := range 2 * depth { // the handler has half of them
+		for i := range 2 * depth { // the handler has half of these
 			p.send(message(tread, uint16(i), make([]byte, 16)...))
 		}
 		synctest.Wait()
@@ -61,7 +61,7 @@ func TestP9R_11_StopReadsNoMoreRequests(t *testing.T) {
 	})
 }
 
-// Of the requests that come after the stop no more than the depth are read, even if they are answered.
+// TestP9R_11_StopReadsFewRequests: after the stop, at most depth more requests are read, even if they are answered.
 func TestP9R_11_StopReadsFewRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const depth = 4
@@ -87,7 +87,7 @@ func TestP9R_11_StopReadsFewRequests(t *testing.T) {
 	})
 }
 
-// A handler that keeps a request for too long loses its connection.
+// TestP9R_11_DrainTimeout: a handler that keeps a request for too long loses its connection.
 func TestP9R_11_DrainTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t)
@@ -108,7 +108,7 @@ func TestP9R_11_DrainTimeout(t *testing.T) {
 	})
 }
 
-// A peer that takes no answers does not keep Serve from returning.
+// TestP9R_11_StopWithPeerThatTakesNoAnswers: such a peer does not keep Serve from returning.
 func TestP9R_11_StopWithPeerThatTakesNoAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const msize = 1 << 16
@@ -151,7 +151,8 @@ func TestP9R_11_EndOfThePeer(t *testing.T) {
 	}
 }
 
-// What a peer has sent before its end is read, although receives are refused by then.
+// TestP9R_11_RequestBeforeTheEndOfThePeer: what a peer sent before its end is read, although receives are refused by
+// then.
 func TestP9R_11_RequestBeforeTheEndOfThePeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		proceed := make(chan struct{})

@@ -39,13 +39,13 @@ func TestP9R_2_NoPrivateData(t *testing.T) {
 	}
 }
 
-// A frame is what one side sends in the recorded mount: an MPA frame, or an FPDU with one message.
+// A frame is one side's part of the recorded mount: an MPA frame, or an FPDU with one message.
 type frame struct {
 	client bool
 	octets []byte
 }
 
-// message is the 9P message of an FPDU: length (2), header of an untagged segment (18), message, padding, CRC (4).
+// message returns the 9P message of an FPDU: length (2), header of an untagged segment (18), message, padding, CRC (4).
 func (f frame) message() []byte {
 	return f.octets[20:][:int(f.octets[0])<<8+int(f.octets[1])-18]
 }
@@ -67,8 +67,8 @@ func recordedMount(t *testing.T) []frame {
 	return frames
 }
 
-// TestP9R_1_2_RecordedMount plays the client of a recorded mount over TCP. The handler gives the recorded answers. What is on the
-// wire is what was on the wire, but for the IRD of the MPA Reply.
+// TestP9R_1_2_RecordedMount plays the client of a recorded mount over TCP. The handler gives the recorded answers. The
+// octets on the wire are the recorded ones, except for the IRD of the MPA Reply.
 func TestP9R_1_2_RecordedMount(t *testing.T) {
 	frames := recordedMount(t)
 	var answers []frame

@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// whole reports whether all octets of p are the same: every write of these tests writes one
-// octet many times.
+// whole reports an error unless all octets of p are the same: every write of these tests writes one octet many times.
 func whole(p []byte) error {
 	for i := range p {
 		if p[i] != p[0] {
@@ -25,7 +24,7 @@ func whole(p []byte) error {
 func TestNVME_62_NoTornBlock(t *testing.T) {
 	eachSubject(t, func(t *testing.T, b Backend, _ func() Backend) {
 		bs := int64(b.BlockSize())
-		// Two blocks, of two stripes of a memory: an operation on both need not be whole.
+		// These are two blocks in two stripes of a memory: an operation on both need not be atomic.
 		at := 64<<10 - bs
 		var all sync.WaitGroup
 		failed := make(chan error, 16)
@@ -73,8 +72,8 @@ func TestNVME_62_NoTornBlock(t *testing.T) {
 	})
 }
 
-// TestNVME_62_OverlappingOperationsWait: the medium never has two operations on a block of which
-// one is a write, and others go on.
+// TestNVME_62_OverlappingOperationsWait: the medium never gets a write of a block together with another operation on it.
+// Other operations go on.
 func TestNVME_62_OverlappingOperationsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newTestFake(t, FakeConfig{})
@@ -111,8 +110,7 @@ func TestNVME_62_OverlappingOperationsWait(t *testing.T) {
 	})
 }
 
-// TestNVME_62_AWriterIsNotStarved: a write waits for the reads that came before it, and not for
-// those that come later.
+// TestNVME_62_AWriterIsNotStarved: a write waits for the reads that came before it, but not for later reads.
 func TestNVME_62_AWriterIsNotStarved(t *testing.T) {
 	var l rangeLock
 	l.changed.L = &l.mu
@@ -159,7 +157,7 @@ func TestNVME_70_LargeRangesTakeTurns(t *testing.T) {
 	})
 }
 
-// TestNVME_94_NoAllocation: reads and writes allocate nothing in the steady state.
+// TestNVME_94_NoAllocation: in the steady state, reads and writes allocate nothing.
 func TestNVME_94_NoAllocation(t *testing.T) {
 	eachSubject(t, func(t *testing.T, b Backend, _ func() Backend) {
 		if _, fake := b.(*Fake); fake {
@@ -175,8 +173,8 @@ func TestNVME_94_NoAllocation(t *testing.T) {
 	})
 }
 
-// TestNVME_62_MemoryIsCopiedUnderItsLock: a test of many operations finds a torn block of memory
-// only by luck, and so this one holds the lock itself.
+// TestNVME_62_MemoryIsCopiedUnderItsLock: a test with many operations would find a torn block of memory only by luck, so
+// this test holds the lock itself.
 func TestNVME_62_MemoryIsCopiedUnderItsLock(t *testing.T) {
 	m, err := NewMemory(MemoryConfig{Size: 2 << 20})
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resident is how many pages of a mapping are in memory. It fails if there is none.
+// resident returns how many pages of a mapping are in memory. It fails if there is no such mapping.
 func resident(mapping []byte) (n int, err error) {
 	pages := make([]byte, len(mapping)/unix.Getpagesize())
 	at, to := unsafe.Pointer(unsafe.SliceData(mapping)), unsafe.Pointer(unsafe.SliceData(pages))
@@ -26,7 +26,7 @@ func resident(mapping []byte) (n int, err error) {
 	return n, nil
 }
 
-// TestNVME_76_MemoryGoesBackToTheSystem when it is trimmed, and all of it when nothing uses the Memory any more.
+// TestNVME_76_MemoryGoesBackToTheSystem: trimmed memory does at once, and all of it when the Memory is no longer used.
 func TestNVME_76_MemoryGoesBackToTheSystem(t *testing.T) {
 	m, err := NewMemory(MemoryConfig{Size: 8 << 20})
 	require.NoError(t, err)
@@ -52,8 +52,8 @@ func TestNVME_76_MemoryGoesBackToTheSystem(t *testing.T) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-// TestNVME_76_ClosedMemoryGoesBackToTheSystem at once, and a write that is under way takes none of it. A small Memory has no more than
-// it may need: a process of 32 bits has addresses for few large ones.
+// TestNVME_76_ClosedMemoryGoesBackToTheSystem: it does so at once, and a write in progress takes none of it. A small
+// Memory reserves no more than it may need: a 32-bit process has addresses for only a few large ones.
 func TestNVME_76_ClosedMemoryGoesBackToTheSystem(t *testing.T) {
 	for _, c := range []struct {
 		config MemoryConfig

@@ -17,9 +17,9 @@ import (
 // A history is what a host knows of its blocks. Version 0 is zeros.
 type history struct {
 	mu      sync.Mutex
-	written []uint64 // the latest version that a write has begun for, by block
-	done    []uint64 // that has been completed
-	durable []uint64 // that must survive
+	written []uint64 // the latest version whose write has begun, by block
+	done    []uint64 // the latest version whose write has completed
+	durable []uint64 // the latest version that must survive
 }
 
 func versionOf(p []byte) (uint64, error) {
@@ -32,8 +32,7 @@ func versionOf(p []byte) (uint64, error) {
 	return v, nil
 }
 
-// work is one writer of the blocks from first to first+n, which flushes in between, until the
-// power fails.
+// work is one writer of the blocks from first to first+n, which also flushes, until the power fails.
 func (h *history) work(f *Fake, r *rand.Rand, first, n int) {
 	p := make([]byte, f.BlockSize())
 	for {
@@ -71,7 +70,7 @@ func (h *history) work(f *Fake, r *rand.Rand, first, n int) {
 	}
 }
 
-// judge compares what is there after the power cut.
+// judge checks the contents after the power cut.
 func (h *history) judge(f *Fake) error {
 	p := make([]byte, f.BlockSize())
 	for i := range h.durable {
@@ -89,7 +88,7 @@ func (h *history) judge(f *Fake) error {
 	return nil
 }
 
-// powerCut runs four writers, cuts the power at a random moment, and says what is wrong then.
+// powerCut runs four writers, cuts the power at a random moment, and returns what is wrong then.
 func powerCut(t *testing.T, c FakeConfig, seed uint64, torn bool) (wrong error) {
 	const writers, each = 4, 6
 	c.Size = writers * each * 4096
@@ -121,7 +120,7 @@ func TestNVME_64_WhatWasFlushedSurvivesAPowerCut(t *testing.T) {
 	}
 }
 
-// TestNVME_64_ForgetfulSyncsAreFound: the test above notices syncs that do nothing.
+// TestNVME_64_ForgetfulSyncsAreFound: the test above notices syncs without effect.
 func TestNVME_64_ForgetfulSyncsAreFound(t *testing.T) {
 	found := 0
 	for seed := range uint64(20) {

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
 )
 
-// A file as the medium of a namespace.
+// A file is the medium of a namespace.
 func Example() {
 	dir, err := os.MkdirTemp("", "namespace")
 	if err != nil {
@@ -48,7 +48,7 @@ func Example() {
 	// true backend: write of 512 octets at 1048576: out of range
 }
 
-// A power cut keeps what was flushed, and of the rest what the seed chooses.
+// A power cut keeps what was flushed. The seed chooses what it keeps of the rest.
 func ExampleFake_Crash() {
 	ctx := context.Background()
 	f, err := backend.NewFake(backend.FakeConfig{Size: 1 << 20})

@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/sysfail"
 )
 
-// allocated is how many octets of a file have room on the disk.
+// allocated returns how many octets of a file are allocated on the disk.
 func allocated(t *testing.T, path string) int64 {
 	t.Helper()
 	var st unix.Stat_t
@@ -36,7 +36,7 @@ func TestNVME_71_TrimGivesRoomBack(t *testing.T) {
 	require.NoError(t, b.WriteAt(ctx, want, 0, false))
 	require.NoError(t, b.Flush(ctx))
 	require.GreaterOrEqual(t, allocated(t, path), int64(2<<20))
-	// The ends are within blocks of the file system.
+	// The range begins and ends within blocks of the file system.
 	require.NoError(t, b.Trim(ctx, 512, 1<<20))
 	clear(want[512 : 512+1<<20])
 	requireEqual(t, want, mustRead(t, b, 0, b.Size()), "zeros, also at the ends")
@@ -48,10 +48,10 @@ func TestNVME_71_TrimGivesRoomBack(t *testing.T) {
 	requireEqual(t, want[:512], mustRead(t, b, 0, 512), "the first block stays")
 }
 
-// limitedChild is set in the environment of the test process whose files may not grow.
+// limitedChild is set in the environment of a test process with a limited file size.
 const limitedChild = "BACKEND_TEST_LIMITED_FILE"
 
-// TestNVME_76_FileHasNoSpace: in a process of its own, whose files may have one megabyte.
+// TestNVME_76_FileHasNoSpace runs in a process of its own, whose files are limited to one megabyte.
 func TestNVME_76_FileHasNoSpace(t *testing.T) {
 	if path := os.Getenv(limitedChild); path != "" {
 		limitedFile(t, path)
@@ -76,7 +76,7 @@ func limitedFile(t *testing.T, path string) {
 	require.NoError(t, b.Close())
 }
 
-// TestNVME_76_FullFileSystem: a file system of one megabyte.
+// TestNVME_76_FullFileSystem uses a file system of one megabyte.
 func TestNVME_76_FullFileSystem(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("a file system of its own takes root")
@@ -92,7 +92,7 @@ func TestNVME_76_FullFileSystem(t *testing.T) {
 	require.NoError(t, b.WriteAt(ctx, fill(512<<10, 1), 0, false))
 	require.ErrorIs(t, b.WriteAt(ctx, fill(1<<20, 1), 1<<20, false), ErrNoSpace)
 	require.NoError(t, b.Flush(ctx))
-	// It cannot zero a range in a quick way, and has no room for zeros.
+	// It has no quick way to zero a range, and no room for zeros.
 	require.ErrorIs(t, b.WriteZeroes(ctx, 2<<20, 1<<20, false, false), ErrNoSpace)
 	require.NoError(t, b.Trim(ctx, 0, 4<<20))
 	require.NoError(t, b.WriteAt(ctx, fill(512<<10, 1), 1<<20, true), "there is room again")
@@ -115,7 +115,8 @@ func TestNVME_65_FUAWithoutTheCall(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestNVME_66_FileSystemThatHasBecomeReadOnlyFailsTheBackend: the kernel syncs such a file without an error, and writes nothing.
+// TestNVME_66_FileSystemThatHasBecomeReadOnlyFailsTheBackend: the kernel's sync of such a file succeeds and writes
+// nothing.
 func TestNVME_66_FileSystemThatHasBecomeReadOnlyFailsTheBackend(t *testing.T) {
 	for name, c := range map[string]struct {
 		sync    bool // dsync
@@ -140,7 +141,7 @@ func TestNVME_66_FileSystemThatHasBecomeReadOnlyFailsTheBackend(t *testing.T) {
 	}
 }
 
-// TestNVME_69_SyncThatIsInterruptedHasFailed: EINTR may be the error of a page, as any errno. The system tells of it once.
+// TestNVME_69_SyncThatIsInterruptedHasFailed: EINTR may be a page's error, like any errno. The system reports it once.
 func TestNVME_69_SyncThatIsInterruptedHasFailed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "disk")
 	c := FileConfig{Path: path, Size: 1 << 20}
@@ -218,7 +219,7 @@ func TestAlignedBuffers(t *testing.T) {
 	require.ErrorIs(t, eachAligned(p, 0, func(_, _ []byte, _ int64) error { return failure }), failure)
 }
 
-// A testDisk is the disk of a regular file that plays a block device.
+// A testDisk makes a regular file play a block device.
 type testDisk struct {
 	octets            int64
 	logical           int

@@ -71,7 +71,7 @@ func TestNVME_76_FileThatWasCut(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestDirectoryOfAFile is the one in which a symbolic link has made the file: the link may be in another one.
+// TestDirectoryOfAFile: it is the directory of the file that a symbolic link leads to. The link may be in another one.
 func TestDirectoryOfAFile(t *testing.T) {
 	links, disks := t.TempDir(), t.TempDir()
 	path := filepath.Join(links, "disk")

@@ -20,7 +20,7 @@ func newTestFake(t *testing.T, c FakeConfig) *Fake {
 	return f
 }
 
-// flushes starts n Flushes, and returns a channel with when, and how, each ends.
+// flushes starts n Flushes, and returns a channel that gets the time and the error of each end.
 func flushes(b Backend, n int, since time.Time) chan outcome {
 	ended := make(chan outcome, n)
 	for range n {
@@ -162,8 +162,7 @@ func TestNVME_65_FUA(t *testing.T) {
 	}
 }
 
-// TestNVME_65_ManyFUAs: while one FUA write is under way others are made durable by a joined
-// sync, which is not one that began before them.
+// TestNVME_65_ManyFUAs: during one FUA write, others are made durable by a joint sync, which did not begin before them.
 func TestNVME_65_ManyFUAs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newTestFake(t, FakeConfig{})

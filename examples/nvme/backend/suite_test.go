@@ -12,14 +12,14 @@ import (
 
 var ctx = context.Background()
 
-// suiteSize is that of the subjects: several chunks of memory, and a part of one.
+// suiteSize is the size of the subjects: several chunks of memory, and a part of one.
 const suiteSize = 3<<20 + 8192
 
 // A subject is a Backend of suiteSize zeros, which the suite of NVME-76 tests.
 type subject struct {
 	name string
-	// open makes it, or skips the test. reopen closes it and opens it again; nil: what is in it
-	// goes when it is closed.
+	// open makes it, or skips the test. reopen closes it and opens it again. A nil reopen means that closing loses the
+	// contents.
 	open func(t *testing.T) (b Backend, reopen func() Backend)
 }
 
@@ -206,7 +206,7 @@ func TestNVME_72_TrimmedBlocksAreZeros(t *testing.T) {
 		want := fill(b.Size(), 5)
 		require.NoError(t, b.WriteAt(ctx, want, 0, false))
 		require.NoError(t, b.Flush(ctx))
-		// Ends within a chunk, at one, and beyond one; the last, short chunk in part, and as a whole.
+		// Ranges that end within a chunk, at its end, and beyond it. Of the last, short chunk: a part, and the whole.
 		for _, r := range []struct{ off, n int64 }{{bs, 2 * bs}, {1<<20 - bs, 1<<20 + 2*bs}, {suiteSize - bs, bs}, {3 << 20, 8192}} {
 			require.NoError(t, b.Trim(ctx, r.off, r.n))
 			clear(want[r.off : r.off+r.n])
@@ -270,7 +270,7 @@ func TestNVME_76_CancelledAndClosed(t *testing.T) {
 	})
 }
 
-// An endingContext has ended when it was looked at so many times.
+// An endingContext ends after it was looked at so many times.
 type endingContext struct {
 	context.Context
 	looks int
@@ -283,8 +283,9 @@ func (c *endingContext) Err() error {
 	return nil
 }
 
-// TestNVME_76_CancelledAtTheLastMoment: what changes octets looks whether its connection is there when nothing can come in between any
-// more. Its host repeats it on another connection, and what that one writes afterwards must stay.
+// TestNVME_76_CancelledAtTheLastMoment: an operation that changes octets checks its context when no other operation can
+// come in between any more. Its host may repeat it on another connection, and what that connection writes later must
+// stay.
 func TestNVME_76_CancelledAtTheLastMoment(t *testing.T) {
 	eachSubject(t, func(t *testing.T, b Backend, _ func() Backend) {
 		bs := int64(b.BlockSize())

@@ -12,7 +12,7 @@ func noAllocs(t *testing.T, what string, f func()) {
 	require.Zero(t, testing.AllocsPerRun(100, f), what)
 }
 
-// sink holds what is parsed, so that parsing it is not left out.
+// sink holds parsed values, so that the compiler does not leave out the parsing.
 var sink struct {
 	sqe    SQE
 	data   Data

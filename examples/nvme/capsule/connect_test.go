@@ -67,7 +67,7 @@ func TestHOST_4_GoldenConnect(t *testing.T) {
 	require.Equal(t, map[uint32]bool{0: true, 2000: true, 5000: true}, kato)
 }
 
-// Each field of the command is at its own octets.
+// TestHOST_4_FieldsOfConnect: each field of the command is at its own octets.
 func TestHOST_4_FieldsOfConnect(t *testing.T) {
 	m := Connect{RecFmt: 0x0102, QID: 0x0304, SQSize: 0x0506, CAttr: AttrNoFlowControl, KATO: 0x0708090A}
 	c := m.SQE(0xBEEF, NullSGL())

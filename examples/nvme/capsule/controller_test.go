@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ourController has the values that a target of this project answers with.
+// ourController returns the values of a target of this project.
 func ourController() *IdentifyController {
 	return &IdentifyController{
 		SN: "0123456789abcdef0123", MN: "iWARP", FR: "1.0", RAB: 6, CMIC: CMICControllers, MDTS: 8, CNTLID: 0x102,

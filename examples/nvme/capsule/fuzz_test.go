@@ -62,7 +62,7 @@ func FuzzData(f *testing.F) {
 	})
 }
 
-// checkCommand parses what a host sent. The command is the same octets again, its data is in the message or in memory
+// checkCommand parses a host's message. The command gives the same octets again, its data is in the message or in memory
 // that does not wrap, and the fields of its type survive.
 func checkCommand(t *testing.T, msg []byte) {
 	c, behind, err := ParseSQE(msg)
@@ -95,7 +95,7 @@ func checkCommand(t *testing.T, msg []byte) {
 	checkTyped(t, &c, &d)
 }
 
-// checkTyped uses what the types of commands compute from their fields.
+// checkTyped calls the functions of command types that compute values from fields.
 func checkTyped(t *testing.T, c *SQE, d *Data) {
 	b := Bounds{NSZE: 1 << 30, LBADS: 12, MaxTransfer: 1 << 20}
 	m := ParseRW(c)
@@ -121,7 +121,7 @@ func checkTyped(t *testing.T, c *SQE, d *Data) {
 	require.Equal(t, ParseCAP(c.MPTR), ParseCAP(ParseCAP(c.MPTR).Value()))
 }
 
-// checkResponse parses what a target sent. But for the phase it is the same octets again.
+// checkResponse parses a target's message. Except for the phase, it gives the same octets again.
 func checkResponse(t *testing.T, msg []byte) {
 	r, err := ParseCQE(msg)
 	if err != nil {
@@ -179,7 +179,7 @@ func checkConnectData(t *testing.T, b []byte) {
 	require.Equal(t, d, again)
 }
 
-// checkIdentify parses a page as each of the data of Identify. What is parsed survives.
+// checkIdentify parses a page as each kind of Identify data. Parsed values survive.
 func checkIdentify(t *testing.T, b []byte) {
 	page := dirty()
 	if c, err := ParseIdentifyController(b); err == nil {
@@ -252,7 +252,7 @@ func checkLog(t *testing.T, b []byte) {
 	}
 }
 
-// checkDiscovery parses a discovery log. It is the same octets again, but for those that mean nothing.
+// checkDiscovery parses a discovery log. It gives the same octets again, except those without meaning.
 func checkDiscovery(t *testing.T, b []byte) {
 	h, entries, err := ParseDiscoveryLog(b)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/internal/golden"
 )
 
-// Each command is the same octets again, from all fields and from those of its type alone.
+// TestNVME_13_GoldenCommands: each command gives the same octets again, from all fields and from only the fields of its
+// type.
 func TestNVME_13_GoldenCommands(t *testing.T) {
 	n := 0
 	for _, item := range goldenItems(t) {
@@ -43,11 +44,11 @@ func TestNVME_13_GoldenCommands(t *testing.T) {
 	require.Equal(t, 157, n)
 }
 
-// A kernelTarget is what is needed of a target to answer the commands of the golden file, all connections of which it
-// sees one after the other.
+// A kernelTarget knows what a target needs in order to answer the commands of the golden file. It sees all connections
+// of the file, one after the other.
 type kernelTarget struct {
 	cc   CC
-	cids map[string]uint16 // of the last command of a name
+	cids map[string]uint16 // of the last command by name
 	set  uint32            // the last value of FeatureAsyncEvents
 }
 
@@ -62,7 +63,7 @@ func (k *kernelTarget) command(name string, c *SQE) {
 	}
 }
 
-// result is DW0 and DW1 of a response.
+// result returns DW0 and DW1 of a response.
 func (k *kernelTarget) result(name string, conn int) uint64 {
 	switch name {
 	case "connect-admin", "connect-io":
@@ -92,7 +93,7 @@ func (k *kernelTarget) result(name string, conn int) uint64 {
 	return 0
 }
 
-// connect is DW0 of the response to Connect: the second controller, after the reset, has connections 3 and 4; the
+// connect returns DW0 of the response to Connect. The second controller, after the reset, has connections 3 and 4. The
 // subsystem of connection 5 does not exist.
 func (k *kernelTarget) connect(conn int) uint32 {
 	switch conn {
@@ -104,7 +105,7 @@ func (k *kernelTarget) connect(conn int) uint32 {
 	return 1
 }
 
-// status is the status of a response. The kernel's have More, but for those of Connect.
+// status returns the status of a response. The kernel's statuses have More, except those of Connect.
 func (k *kernelTarget) status(name string, conn int) Status {
 	switch name {
 	case "admin-55", "compare-slba0-n1-incapsule":
@@ -121,7 +122,7 @@ func (k *kernelTarget) status(name string, conn int) Status {
 	return Success
 }
 
-// The responses come from the model. SQHD is taken over, since not all responses are there.
+// TestNVME_14_GoldenResponses: the model makes the responses. SQHD is copied, since not all responses are in the file.
 func TestNVME_14_GoldenResponses(t *testing.T) {
 	k := &kernelTarget{cids: make(map[string]uint16)}
 	n := 0

@@ -36,7 +36,7 @@ func goldenNamed(t testing.TB, name string) [][]byte {
 	return all
 }
 
-// goldenCommand parses the first command of a name, without what is behind it.
+// goldenCommand parses the first command of a name, without what follows it.
 func goldenCommand(t testing.TB, name string) SQE {
 	t.Helper()
 	c, _, err := ParseSQE(goldenNamed(t, name)[0])
@@ -44,10 +44,10 @@ func goldenCommand(t testing.TB, name string) SQE {
 	return c
 }
 
-// dirty is a page in which nothing is zero, as one that was used before may be.
+// dirty returns a page without a zero octet, such as a used page may be.
 func dirty() []byte { return bytes.Repeat([]byte{0xA5}, PageSize) }
 
-// rebuild makes a command again from the fields that its type has.
+// rebuild makes a command again from the fields of its type.
 func rebuild(c *SQE, io bool) (SQE, bool) {
 	switch {
 	case c.Opcode == OpFabrics:

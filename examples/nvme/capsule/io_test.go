@@ -94,7 +94,7 @@ func TestNVME_60_RangesOfLBAs(t *testing.T) {
 	require.False(t, b.Contains(0, math.MaxUint64))
 }
 
-// Each check comes before those behind it.
+// TestNVME_61_74_75_OrderOfTheChecks: each check comes before those that follow it here.
 func TestNVME_61_74_75_OrderOfTheChecks(t *testing.T) {
 	b := Bounds{NSZE: 1000, LBADS: 12, MaxTransfer: 8192, ReadOnly: true}
 	m := RW{Opcode: OpWrite, SLBA: 1000, NLB: 2, PRINFO: 1}

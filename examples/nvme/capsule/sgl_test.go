@@ -26,7 +26,7 @@ func TestNVME_15_Flags(t *testing.T) {
 		}
 		require.Equal(t, StatusInvalidField, status, flags)
 		require.Equal(t, StatusInvalidField, c.CheckFlags(), flags)
-		// What is no SGL names no STag that a response could invalidate.
+		// An SGL that is not one names no STag that a response could invalidate.
 		require.Equal(t, flags&0xC0 == 0x40, d.Invalidate, flags)
 	}
 }
@@ -120,7 +120,7 @@ func TestNVME_20_LengthOf24Bits(t *testing.T) {
 	require.Equal(t, StatusInvalidSGLLength, m.Check(&b, &d))
 }
 
-// TestNVME_21_ReservedOctetsAreIgnored: Linux uses SQEs again, and leaves octets of an earlier key in the descriptor.
+// TestNVME_21_ReservedOctetsAreIgnored: Linux reuses SQEs, and leaves octets of an earlier key in the descriptor.
 func TestNVME_21_ReservedOctetsAreIgnored(t *testing.T) {
 	for i := 12; i < 15; i++ {
 		c := write(InCapsuleSGL(0, 512))

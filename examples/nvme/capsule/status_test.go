@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The rows of section 7 of the specification, with the octets of the status.
+// TestNVME_14_Statuses has the rows of section 7 of the specification, with the octets of the status.
 func TestNVME_14_Statuses(t *testing.T) {
 	for _, c := range []struct {
 		s    Status
@@ -100,7 +100,7 @@ func TestHOST_20_StatusErrors(t *testing.T) {
 	require.Equal(t, "write: nvme: 0x080+DNR, LBA out of range", err.Error())
 }
 
-// A message that is too short for a command has no CID to answer to.
+// TestNVME_24_ShortCommand: a message that is too short for a command has no CID to answer to.
 func TestNVME_24_ShortCommand(t *testing.T) {
 	for n := range SQESize {
 		_, _, err := ParseSQE(make([]byte, n))

@@ -20,7 +20,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestAuth: the right key connects, also while keys are replaced; another one does not.
+// TestAuth: the right key connects, even while keys are replaced. Another key does not.
 func TestAuth(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -50,7 +50,7 @@ func TestAuth(t *testing.T) {
 	require.ErrorIs(t, err, iwarp.ErrAuth, "a target without keys is not the right one")
 }
 
-// TestKeyOfOneHost: a key with an NQN behind it is good for that host alone.
+// TestKeyOfOneHost: a key followed by an NQN is valid for that host only.
 func TestKeyOfOneHost(t *testing.T) {
 	const owner, other = "nqn.2026-11.org.example:owner", "nqn.2026-11.org.example:other"
 	path := filepath.Join(t.TempDir(), "key")
@@ -96,7 +96,7 @@ type authority struct {
 	key  ed25519.PrivateKey
 	cert *x509.Certificate
 
-	names []string // of the hosts that certificates are for, besides an address
+	names []string // of the hosts that certificates are for, in addition to an address
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -130,7 +130,7 @@ func (a *authority) make(name string, parent *x509.Certificate, by ed25519.Priva
 
 func (a *authority) path(name string) string { return filepath.Join(a.dir, name) }
 
-// flags are those of one side that has a certificate, and the CA.
+// flags returns the flags of one side with its certificate and the CA.
 func (a *authority) flags(name string) []string {
 	a.make(name, a.cert, a.key)
 	return []string{"-tls-cert", a.path(name + ".crt"), "-tls-key", a.path(name + ".key"), "-tls-ca", a.path("ca.crt")}
@@ -155,7 +155,8 @@ func TestTLS(t *testing.T) {
 	require.Error(t, list(closed, wrong...), "with one of another CA")
 }
 
-// TestErrorsAreNoCommandsOfATerminal: names in a certificate are the peer's, whichever CA it has, and the error that refuses it has them.
+// TestErrorsAreNoCommandsOfATerminal: the peer chooses the names in its certificate, whichever CA signs it, and the
+// error that refuses it contains them.
 func TestErrorsAreNoCommandsOfATerminal(t *testing.T) {
 	a, other := newAuthority(t), newAuthority(t)
 	a.names = []string{"other\x1b[2J", "a\nnvme: all is well"}

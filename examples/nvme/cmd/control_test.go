@@ -21,7 +21,7 @@ const (
 	testID   = "01020304-0506-0708-090a-0b0c0d0e0f10"
 )
 
-// connected is a host of a server.
+// connected returns a host that is connected to a server.
 func connected(t *testing.T, v *server) *host.Controller {
 	t.Helper()
 	i := &initiator{hostNQN: testHost, hostID: testID, queues: 2, depth: 4, timeout: patience, crc: true}
@@ -47,7 +47,7 @@ func event(t *testing.T, c *host.Controller, kind host.EventKind) host.Event {
 	}
 }
 
-// TestControl: a connected host sees each change, and has its data after it.
+// TestControl: a connected host sees each change, and still has its data afterwards.
 func TestControl(t *testing.T) {
 	image := filepath.Join(t.TempDir(), "a disk.img")
 	for name, spec := range map[string]string{"memory": "mem:4MiB", "file": "file:" + image + ",size=4MiB"} {
@@ -92,7 +92,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestEnd: a queue that is closed takes the controller with it, and the host connects again.
+// TestEnd: closing a queue ends its controller, and the host connects again.
 func TestEnd(t *testing.T) {
 	v := serve(t, "-backing", "mem:1MiB", "-control", "-allow", testHost)
 	c := connected(t, v)
@@ -142,7 +142,7 @@ func TestOrdersThatAreWrong(t *testing.T) {
 	require.Contains(t, ok(t, "list", v.addr), "1MiB")
 }
 
-// TestOrderThatIsTooLong: the last answer says why there are no more.
+// TestOrderThatIsTooLong: the last answer says why no more orders are taken.
 func TestOrderThatIsTooLong(t *testing.T) {
 	var out bytes.Buffer
 	(&disks{}).obey(strings.NewReader("add "+strings.Repeat("x", 1<<20)+"\nstats\n"), &out)

@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/target"
 )
 
-// TestEverything is serve, discover, write, read, verify, and an end in order.
+// TestEverything runs serve, discover, write, read, verify, and a graceful end.
 func TestEverything(t *testing.T) {
 	dir := t.TempDir()
 	image := filepath.Join(dir, "disk,1.img")
@@ -27,7 +27,7 @@ func TestEverything(t *testing.T) {
 	require.Contains(t, strings.Join(strings.Fields(lines[1]), " "), "1 16MiB 4096 B rw")
 	require.Contains(t, strings.Join(strings.Fields(lines[2]), " "), "2 16MiB 512 B rw")
 
-	// Both ways: by files, and by the standard streams; of less than a piece, and of several.
+	// Both by files and by the standard streams, with less than a piece and with several pieces.
 	data := random(2*piece + 8192)
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
 	require.NoError(t, os.WriteFile(from, data, 0o600))
@@ -60,7 +60,7 @@ func TestEverything(t *testing.T) {
 	require.Contains(t, string(onDisk), "\x07\x00\x00\x00\x00\x00\x00\x00", "what verify has written")
 }
 
-// TestEndWithAHost: what a host was told is written, is in the file when the server has ended.
+// TestEndWithAHost: what a host was told is written is in the file when the server has ended.
 func TestEndWithAHost(t *testing.T) {
 	image := filepath.Join(t.TempDir(), "disk.img")
 	v := serve(t, "-backing", "file:"+image+",size=1MiB")
@@ -97,7 +97,7 @@ func TestWhatIsPrinted(t *testing.T) {
 	require.Contains(t, string(b), "0 writes, 1 reads, 0 octets compared, 0 errors")
 }
 
-// TestVerifyFindsErrors that a target makes.
+// TestVerifyFindsErrors: verify finds the errors of a target.
 func TestVerifyFindsErrors(t *testing.T) {
 	v := serve(t, "-backing", "mem:8MiB,cap=1MiB")
 	out, err := nvme(t, nil, "verify", v.addr, "-time", "1s", "-jobs", "2", "-depth", "4")

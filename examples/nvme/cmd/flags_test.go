@@ -92,7 +92,7 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// TestBadRanges are refused before anything is moved.
+// TestBadRanges: they are refused before any data moves.
 func TestBadRanges(t *testing.T) {
 	v := serve(t, "-backing", "mem:1MiB")
 	for want, args := range map[string][]string{
@@ -139,7 +139,7 @@ func TestWithPort(t *testing.T) {
 	}
 }
 
-// TestOnlyQuotesNames: they are the target's, and the error goes to a terminal.
+// TestOnlyQuotesNames: the target chooses the names, and the error goes to a terminal.
 func TestOnlyQuotesNames(t *testing.T) {
 	_, err := only([]host.Entry{
 		{TRTYPE: capsule.TransportRDMA, SUBTYPE: capsule.SubtypeNVM, SubNQN: "nqn.2026-11.org.example:\x1b]0;title\a"},
@@ -148,7 +148,8 @@ func TestOnlyQuotesNames(t *testing.T) {
 	require.EqualError(t, err, `2 NVM subsystems (nqn.2026-11.org.example:\x1b]0;title\a, `+testHost+`)`)
 }
 
-// What a target offers by another transport, as SPDK's does in one log, this host cannot use.
+// TestOnlyCountsWhatIsOfferedOverRDMA: this host cannot use the other transports that a target, such as SPDK's, lists in
+// the same log.
 func TestOnlyCountsWhatIsOfferedOverRDMA(t *testing.T) {
 	const tcp = 3
 	entries := []host.Entry{

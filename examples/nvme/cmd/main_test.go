@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is longer than anything takes that succeeds.
+// patience is longer than anything that succeeds takes.
 const patience = 20 * time.Second
 
 // nvme runs a command line, with input, and returns what it printed.
@@ -29,7 +29,7 @@ func nvme(t *testing.T, in []byte, args ...string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// ok is nvme that succeeds.
+// ok runs an nvme command that must succeed.
 func ok(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := nvme(t, nil, args...)
@@ -37,7 +37,7 @@ func ok(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// A server is an nvme serve.
+// A server is a running nvme serve.
 type server struct {
 	t     testing.TB
 	addr  string
@@ -82,7 +82,7 @@ func (v *server) read(out io.Reader) {
 	}
 }
 
-// line is the next line of the output.
+// line returns the next line of the output.
 func (v *server) line() string {
 	v.t.Helper()
 	select {
@@ -121,7 +121,7 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-// random is n octets, the same each time.
+// random returns n octets, the same each time.
 func random(n int) []byte {
 	p := make([]byte, n)
 	stamp{seed: 1}.fill(p)

@@ -18,7 +18,7 @@ import (
 
 const testSubsystem = "nqn.2026-11.org.example:disk"
 
-// TestResizeAfterAFailedSync: a file whose sync fails, or has failed, is not opened again as if nothing had happened.
+// TestResizeAfterAFailedSync: a file whose sync fails, or has failed, is not opened again as if it had not.
 func TestResizeAfterAFailedSync(t *testing.T) {
 	ctx := context.Background()
 	for name, before := range map[string]bool{"before": true, "meanwhile": false} {
@@ -59,7 +59,7 @@ func TestResizeOfAReadOnlyFile(t *testing.T) {
 	require.NoError(t, m.close())
 }
 
-// TestResizeOfAFileThatWasMoved: hosts go on with what they have written, whatever its path leads to now.
+// TestResizeOfAFileThatWasMoved: hosts keep what they have written, whatever the path leads to now.
 func TestResizeOfAFileThatWasMoved(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	path, moved := filepath.Join(dir, "disk.img"), filepath.Join(dir, "moved")
@@ -85,7 +85,7 @@ func TestResizeOfAFileThatWasMoved(t *testing.T) {
 	require.NoError(t, m.close())
 }
 
-// TestNothingWaitsForAResize: but commands on the namespace that is resized, which share their queue with others.
+// TestNothingWaitsForAResize: only commands on the resized namespace do, and they share their queue with others.
 func TestNothingWaitsForAResize(t *testing.T) {
 	m, err := openMedium("mem:1MiB", true)
 	require.NoError(t, err)
@@ -128,7 +128,8 @@ func TestNothingWaitsForAResize(t *testing.T) {
 	require.NoError(t, errors.Join(l.Close(), m.close(), other.close()))
 }
 
-// TestRemoveIsDurable: a Write that is carried out while the namespace is removed is durable, if the host is told that it was.
+// TestRemoveIsDurable: a Write that is carried out while its namespace is removed is durable, if the host is told that
+// it succeeded.
 func TestRemoveIsDurable(t *testing.T) {
 	fake, err := backend.NewFake(backend.FakeConfig{Size: 1 << 20})
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 
 var errFull = errors.New("no space left on device")
 
-// A fullDisk takes no octet.
+// A fullDisk accepts no octets.
 type fullDisk struct{ io.Writer }
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errFull }

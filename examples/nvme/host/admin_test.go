@@ -26,7 +26,7 @@ func TestIdentify(t *testing.T) {
 	})
 }
 
-// A log page is read without its event being cleared.
+// TestReadLog: a log page is read without its event being cleared.
 func TestReadLog(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)
@@ -55,7 +55,7 @@ func TestReadLog(t *testing.T) {
 	})
 }
 
-// refuses makes the target answer the next Identify commands with a CNS by a status: as many as times says.
+// refuses makes the target answer the next Identify commands with that CNS by a status, so many times.
 func (tg *target) refuses(cns uint8, status capsule.Status, times int) {
 	tg.script(func(c *call) bool {
 		if c.q.qid != 0 || c.Opcode != capsule.OpIdentify || capsule.ParseIdentify(&c.SQE).CNS != cns {
@@ -69,7 +69,7 @@ func (tg *target) refuses(cns uint8, status capsule.Status, times int) {
 	})
 }
 
-// asked is how often an Identify of a CNS has come.
+// asked returns how many Identify commands with a CNS have come.
 func (tg *target) asked(cns uint8) (n int) {
 	for _, sqe := range tg.commands(capsule.OpIdentify) {
 		if capsule.ParseIdentify(&sqe).CNS == cns {
@@ -81,7 +81,8 @@ func (tg *target) asked(cns uint8) (n int) {
 
 const always = 1 << 30
 
-// A status that may pass does not end the use of a namespace: admin commands are sent again as those of I/O are.
+// TestHOST_20_RetriesOfAdminCommands: a transient status does not end the use of a namespace. Admin commands are sent
+// again like I/O commands.
 func TestHOST_20_RetriesOfAdminCommands(t *testing.T) {
 	for _, x := range []struct {
 		status  capsule.Status
@@ -118,7 +119,7 @@ func TestHOST_20_RetriesOfAdminCommands(t *testing.T) {
 	}
 }
 
-// The end of the context ends the wait before a command is sent again.
+// TestAdminCommandEndsWithContext: the end of the context ends the wait before a command is sent again.
 func TestAdminCommandEndsWithContext(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A fast is a target that answers I/O commands without an allocation: what AllocsPerRun counts is the
-// host's, and what the library allocates for the region.
+// A fast is a target that answers I/O commands without an allocation. AllocsPerRun then counts only the host's
+// allocations, and the library's for the region.
 type fast struct {
 	q    *targetQueue
 	wrs  [2]iwarp.SendWR

@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// ways are those in which a call can return while the target still has the region of its command.
+// ways are the ways in which a call can return while the target still has the region of its command.
 var ways = map[string]struct {
 	end  func(t *testing.T, c *Controller, cancel func(), k *call)
 	want error
@@ -34,13 +34,13 @@ var ways = map[string]struct {
 	}, ErrLost, false},
 }
 
-// An unanswered command has its data in a buffer of 8 KiB, and the target has the command.
+// An unanswered is a command with its data in a buffer of 8 KiB, which the target has received and not answered.
 type unanswered struct {
 	target *target
 	n      *Namespace
 	p      []byte
 	call   *call
-	end    func() // ends the command in the way that is tested
+	end    func() // ends the call in the way under test
 }
 
 // eachWay runs a test for each way in which a command can end.
@@ -70,7 +70,7 @@ func eachWay(t *testing.T, op capsule.Opcode, do func(ctx context.Context, n *Na
 	}
 }
 
-// A Read's buffer is as it was when the call returned, whatever the target writes afterwards.
+// TestHOST_12_ReadBuffer: a Read's buffer stays as it was when the call returned, whatever the target writes afterwards.
 func TestHOST_12_ReadBuffer(t *testing.T) {
 	read := func(ctx context.Context, n *Namespace, p []byte) error {
 		_, err := n.ReadAtContext(ctx, p, 0)
@@ -94,7 +94,7 @@ func TestHOST_12_ReadBuffer(t *testing.T) {
 	})
 }
 
-// The target never gets octets that the caller has put into a Write's buffer after the call returned.
+// TestHOST_12_WriteBuffer: the target never gets octets that the caller puts into the buffer after the call has returned.
 func TestHOST_12_WriteBuffer(t *testing.T) {
 	write := func(ctx context.Context, n *Namespace, p []byte) error {
 		_, err := n.WriteAtContext(ctx, p, 0)
@@ -117,8 +117,8 @@ func TestHOST_12_WriteBuffer(t *testing.T) {
 	})
 }
 
-// A command in the capsule, or one without data, may be left too; and a slot that was left is used
-// again only after its response.
+// TestHOST_12_CancelledCommandsKeepTheirSlots: a call may also return before the response to a command without data, or
+// with data in its capsule. Its slot is reused only after the response.
 func TestHOST_12_CancelledCommandsKeepTheirSlots(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -160,7 +160,7 @@ func TestHOST_12_CancelledCommandsKeepTheirSlots(t *testing.T) {
 	})
 }
 
-// A command that was left still has its timeout.
+// TestHOST_12_CancelledCommandTimesOut: a command whose call has returned still has its timeout.
 func TestHOST_12_CancelledCommandTimesOut(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)
@@ -177,7 +177,8 @@ func TestHOST_12_CancelledCommandTimesOut(t *testing.T) {
 	})
 }
 
-// A call returns before its connection has ended: the region is VALID then, and leads nowhere.
+// TestHOST_12_ConnectionThatHasNotEnded: a call returns before its connection has ended. Its region is still VALID then,
+// but gives no access to the buffer.
 func TestHOST_12_ConnectionThatHasNotEnded(t *testing.T) {
 	for _, write := range []bool{true, false} {
 		virtual(t, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The runs are those of a set of octets.
+// TestHOST_14_Coverage: the runs cover exactly the set of octets.
 func TestHOST_14_Coverage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const size = 64
@@ -41,7 +41,7 @@ func TestHOST_14_Coverage(t *testing.T) {
 	})
 }
 
-// A target cannot make the host remember more and more.
+// TestHOST_14_ScatteredData: a target cannot make the host's memory of runs grow without bound.
 func TestHOST_14_ScatteredData(t *testing.T) {
 	var c coverage
 	for i := range maxRuns {

@@ -13,13 +13,13 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// last is the newest I/O command that the target has received of an opcode.
+// last returns the newest I/O command with an opcode that the target has received.
 func (tg *target) last(op capsule.Opcode) capsule.SQE {
 	list := tg.commands(op)
 	return list[len(list)-1]
 }
 
-// equalGolden compares a command with one of Linux, but for CID and what the key and the address are.
+// equalGolden compares a command with one of Linux, except for CID, key and address.
 func equalGolden(t *testing.T, tg *target, name string) {
 	t.Helper()
 	want, _, err := capsule.ParseSQE(goldenItem(t, 2, name))
@@ -74,7 +74,7 @@ func TestHOST_8_InCapsule(t *testing.T) {
 	}
 }
 
-// connectOfIO is the SGL of the Connect on queue 1.
+// connectOfIO returns the SGL of the Connect on queue 1.
 func connectOfIO(tg *target) *capsule.SGL {
 	for _, c := range tg.commands(capsule.OpFabrics) {
 		if c.IsConnect() && capsule.ParseConnect(&c).QID == 1 {
@@ -84,7 +84,7 @@ func connectOfIO(tg *target) *capsule.SGL {
 	return nil
 }
 
-// transferOnce has an I/O command outstanding while the target does something with its region.
+// transferOnce keeps an I/O command outstanding while the target uses its region.
 func transferOnce(t *testing.T, write bool, f func(c *call)) (tg *target, o *Options, err error) {
 	tg, o = newTarget(t), pipeOptions(t)
 	o.Queues, o.Retries = 2, -1
@@ -102,7 +102,7 @@ func transferOnce(t *testing.T, write bool, f func(c *call)) (tg *target, o *Opt
 	return tg, o, err
 }
 
-// Each access that the region does not allow ends the connection that it came on.
+// TestHOST_9_RegionAllowsOneThing: any other access to the region ends the connection on which it came.
 func TestHOST_9_RegionAllowsOneThing(t *testing.T) {
 	ctx := context.Background()
 	read := func(q *targetQueue, b iwarp.RemoteBuffer) {
@@ -171,7 +171,7 @@ func TestHOST_9_KeysDiffer(t *testing.T) {
 	})
 }
 
-// The target may invalidate nothing but the region of the command that it answers.
+// TestHOST_10_InvalidatesAnother: the target may invalidate only the region of the command that it answers.
 func TestHOST_10_InvalidatesAnother(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -199,7 +199,7 @@ func TestHOST_10_InvalidatesAnother(t *testing.T) {
 	})
 }
 
-// A command without data has nothing to invalidate.
+// TestHOST_10_InvalidatesForFlush: a command without data has nothing to invalidate.
 func TestHOST_10_InvalidatesForFlush(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -225,8 +225,8 @@ func TestHOST_10_InvalidatesForFlush(t *testing.T) {
 	})
 }
 
-// Where the target does not invalidate, the host does before the call returns: what the target does to
-// the region then ends the connection.
+// TestHOST_11_NoInvalidation: if the target does not invalidate the region, the host does before the call returns. An
+// access to the region by the target then ends the connection.
 func TestHOST_11_NoInvalidation(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -289,7 +289,7 @@ func TestHOST_13_ResponsesToNothing(t *testing.T) {
 	}
 }
 
-// A generation later the CID is not the same.
+// TestHOST_13_LateSecondResponse: the next use of the slot has another CID.
 func TestHOST_13_LateSecondResponse(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -310,7 +310,7 @@ func TestHOST_13_LateSecondResponse(t *testing.T) {
 	})
 }
 
-// A response must not report success for octets that the target has not moved.
+// TestHOST_14_ShortData: a response may not report success for octets that the target has not moved.
 func TestHOST_14_ShortData(t *testing.T) {
 	const size = 8192
 	type pieces [][2]int
@@ -352,7 +352,7 @@ func TestHOST_14_ShortData(t *testing.T) {
 	}
 }
 
-// A Write whose data the target has not fetched was not carried out, whatever the target says.
+// TestHOST_14_DataNotFetched: a Write whose data the target has not fetched was not carried out, whatever the target says.
 func TestHOST_14_DataNotFetched(t *testing.T) {
 	for _, fetched := range []uint32{0, 1, 8191, 8192} {
 		virtual(t, func(t *testing.T) {
@@ -371,7 +371,7 @@ func TestHOST_14_DataNotFetched(t *testing.T) {
 	}
 }
 
-// What the target moves for a command that fails is of no interest.
+// TestHOST_14_ErrorWithoutData: the data moved for a command that fails does not matter.
 func TestHOST_14_ErrorWithoutData(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		_, _, err := transferOnce(t, false, func(c *call) { c.answer(0, capsule.StatusReadError) })

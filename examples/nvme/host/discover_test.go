@@ -39,7 +39,7 @@ func TestHOST_22_Discover(t *testing.T) {
 	})
 }
 
-// discoveryLog is a log of n entries.
+// discoveryLog returns a log of n entries.
 func discoveryLog(n int, genctr uint64) []byte {
 	log := make([]byte, capsule.DiscoveryHeaderSize+n*capsule.DiscoveryEntrySize)
 	capsule.DiscoveryHeader{GENCTR: genctr, NUMREC: uint64(n)}.Put(log)
@@ -69,7 +69,7 @@ func TestHOST_22_SeveralPages(t *testing.T) {
 	}
 }
 
-// Options.MaxTransfer need not be a multiple of the units of log pages.
+// TestHOST_22_OddPages: Options.MaxTransfer need not be a multiple of the units of log pages.
 func TestHOST_22_OddPages(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -83,7 +83,7 @@ func TestHOST_22_OddPages(t *testing.T) {
 	})
 }
 
-// A log that changes while it is read is read again.
+// TestHOST_22_Changes: a log that changes while it is read is read again.
 func TestHOST_22_Changes(t *testing.T) {
 	for n, at := range map[int]uint64{2: 0, 100: 64 << 10} {
 		for _, changes := range []int{1, 9, 10} {

@@ -114,7 +114,7 @@ func (c *call) identify(page []byte) capsule.Status {
 		if c.q.sub == capsule.DiscoveryNQN {
 			id = tg.discovery
 		}
-		// The test may want another one than Connect gave.
+		// A test may set another CNTLID than the one that Connect gave.
 		if id.CNTLID == 1 {
 			id.CNTLID = c.q.cntlid
 		}

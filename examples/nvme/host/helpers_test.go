@@ -23,8 +23,8 @@ func virtual(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// pipeOptions are those of a test, without Keep Alive. The RNIC has one PD, so that nothing of an
-// association may be left when the next one begins: a PD with regions or QPs cannot be closed.
+// pipeOptions returns the options of a test, without Keep Alive. The RNIC allows one PD, so that nothing of an
+// association may remain when the next one begins: a PD with regions or QPs cannot be closed.
 func pipeOptions(t testing.TB) *Options {
 	rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxPD: 1}})
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func connect(t testing.TB, tg *target, o *Options) *Controller {
 	return c
 }
 
-// disk is the first namespace of a controller.
+// disk returns the first namespace of a controller.
 func disk(t testing.TB, c *Controller) *Namespace {
 	t.Helper()
 	list, err := c.Namespaces(context.Background())
@@ -69,7 +69,7 @@ func event(t testing.TB, c *Controller, kind EventKind) Event {
 	}
 }
 
-// pattern is n octets that differ from place to place.
+// pattern returns n octets that differ from place to place.
 func pattern(n int, seed byte) []byte {
 	p := make([]byte, n)
 	for i := range p {

@@ -166,7 +166,7 @@ func TestHOST_20_Retries(t *testing.T) {
 	}
 }
 
-// After a response was lost the commands on fixed LBAs are sent again, and Compare is not.
+// TestHOST_20_LostResponses: after a lost response, commands on fixed LBAs are sent again, but Compare is not.
 func TestHOST_20_LostResponses(t *testing.T) {
 	for op, f := range map[capsule.Opcode]func(n *Namespace) error{
 		capsule.OpRead:    func(n *Namespace) error { _, err := n.ReadAt(make([]byte, 4096), 0); return err },
@@ -202,8 +202,8 @@ func TestHOST_20_LostResponses(t *testing.T) {
 	}
 }
 
-// A command whose memory is being prepared when the connections end is lost like all others, and can be sent again. What it needs is
-// closed by then.
+// TestHOST_20_LostWhilePrepared: a command whose memory is being prepared when the connections end is lost like all
+// others, and may be sent again. The objects it needs are closed by then.
 func TestHOST_20_LostWhilePrepared(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)
@@ -247,7 +247,7 @@ func TestHOST_24_Commands(t *testing.T) {
 	})
 }
 
-// WZSL, where there is one, limits Write Zeroes as MDTS limits other commands.
+// TestHOST_24_WriteZeroesLimit: WZSL, if the target has one, limits Write Zeroes as MDTS limits other commands.
 func TestHOST_24_WriteZeroesLimit(t *testing.T) {
 	for wzsl, blocks := range map[uint8][]uint16{0: {255, 43}, 3: {7, 7, 7}, 31: {255, 43}, 255: {255, 43}} {
 		virtual(t, func(t *testing.T) {
@@ -337,7 +337,7 @@ func TestHOST_24_Trim(t *testing.T) {
 	}
 }
 
-// Calls of many goroutines go over all queues.
+// TestConcurrentIO: calls of many goroutines use all queues.
 func TestConcurrentIO(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)

@@ -32,7 +32,8 @@ func TestHOST_17_KeepAlive(t *testing.T) {
 	})
 }
 
-// The target counts from Connect on, and connecting the I/O queues may take longer than it waits.
+// TestHOST_17_KeepAliveWhileConnecting: the target's timer starts at Connect, and connecting the I/O queues may take
+// longer than its timeout.
 func TestHOST_17_KeepAliveWhileConnecting(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -48,7 +49,7 @@ func TestHOST_17_KeepAliveWhileConnecting(t *testing.T) {
 	})
 }
 
-// It does not wait behind other admin commands.
+// TestHOST_17_KeepAliveOfFullQueue: Keep Alive does not wait behind other admin commands.
 func TestHOST_17_KeepAliveOfFullQueue(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -154,7 +155,7 @@ func TestHOST_18_TimeoutOfAdminCommand(t *testing.T) {
 	})
 }
 
-// A command that is answered in time is not late, however late the next one of its slot is.
+// TestHOST_18_NotLate: a command answered in time is not late, however late the next command of its slot is.
 func TestHOST_18_NotLate(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -193,7 +194,8 @@ func TestHOST_18_GivenUp(t *testing.T) {
 	})
 }
 
-// A command that was sent, and cannot be sent again for whatever reason, may have been carried out: its error says so.
+// TestHOST_18_SentBefore: a command that was sent, and for whatever reason cannot be sent again, may have been carried
+// out. Its error says so.
 func TestHOST_18_SentBefore(t *testing.T) {
 	for name, c := range map[string]struct {
 		loss time.Duration
@@ -243,7 +245,7 @@ func TestHOST_18_SentBefore(t *testing.T) {
 	}
 }
 
-// A Connect that is refused with DNR is not repeated.
+// TestHOST_20_ConnectWithDNR: a Connect that is refused with DNR is not repeated.
 func TestHOST_20_ConnectWithDNR(t *testing.T) {
 	for _, dnr := range []bool{true, false} {
 		virtual(t, func(t *testing.T) {
@@ -276,7 +278,8 @@ func TestHOST_20_ConnectWithDNR(t *testing.T) {
 	}
 }
 
-// What is refused on an I/O queue is about a controller that the next attempt does not have: here it has ended in between.
+// TestHOST_20_IOConnectWithDNR: a refusal on an I/O queue concerns a controller that the next attempt does not use. Here
+// that controller has ended meanwhile.
 func TestHOST_20_IOConnectWithDNR(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -360,7 +363,8 @@ func TestHOST_21_EventsAreRefused(t *testing.T) {
 	})
 }
 
-// A target that reports events, and refuses to let them be chosen, has namespaces all the same.
+// TestHOST_21_EventsCannotBeEnabled: if a target reports events and refuses their configuration, its namespaces are
+// usable all the same.
 func TestHOST_21_EventsCannotBeEnabled(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)
@@ -383,7 +387,8 @@ func TestHOST_21_EventsCannotBeEnabled(t *testing.T) {
 	})
 }
 
-// A controller with a persistent internal error is replaced, as the specification wants it. One that has passed over changes nothing.
+// TestHOST_21_PersistentInternalError: a controller with a persistent internal error is replaced, as the specification
+// demands. A transient one changes nothing.
 func TestHOST_21_PersistentInternalError(t *testing.T) {
 	for info, replaced := range map[uint8]bool{capsule.EventPersistentError: true, 4: false} {
 		virtual(t, func(t *testing.T) {
@@ -411,7 +416,7 @@ func TestHOST_21_PersistentInternalError(t *testing.T) {
 	}
 }
 
-// A target that is disabled ends the request for an event, which is no refusal.
+// TestHOST_21_EventsDuringAReset: a disabled target ends the request for an event. That is not a refusal.
 func TestHOST_21_EventsDuringAReset(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)
@@ -438,7 +443,7 @@ func TestHOST_21_EventsDuringAReset(t *testing.T) {
 	})
 }
 
-// A program that does not take events stops nothing.
+// TestHOST_21_EventsThatAreNotTaken: a program that takes no events stops nothing.
 func TestHOST_21_EventsThatAreNotTaken(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)
@@ -507,7 +512,7 @@ func TestHOST_23_CloseWithoutShutdown(t *testing.T) {
 	})
 }
 
-// Close ends everything that waits, while there are no connections too.
+// TestHOST_23_CloseWhileDisconnected: Close ends everything that waits, even without connections.
 func TestHOST_23_CloseWhileDisconnected(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// clone is another namespace like v, with no blocks.
+// clone returns another namespace like v, without blocks.
 func (v *volume) clone(change func(v *volume)) *volume {
 	c := &volume{id: v.id, names: v.names, blocks: make(map[uint64][]byte)}
 	change(c)
@@ -99,7 +99,8 @@ func TestHOST_16_HostileNamespaces(t *testing.T) {
 	}
 }
 
-// A namespace that is removed while the host looks at it is left out, whatever the host has asked by then.
+// TestNamespaceRemovedMeanwhile: a namespace removed during the host's look is left out, whatever the host has asked so
+// far.
 func TestNamespaceRemovedMeanwhile(t *testing.T) {
 	for _, cns := range []uint8{capsule.CNSNamespace, capsule.CNSDescriptors} {
 		virtual(t, func(t *testing.T) {
@@ -121,7 +122,7 @@ func TestNamespaceRemovedMeanwhile(t *testing.T) {
 	}
 }
 
-// A list that is not in order ends the connections.
+// TestHOST_16_HostileList: an unordered list ends the connections.
 func TestHOST_16_HostileList(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)
@@ -142,7 +143,7 @@ func TestHOST_16_HostileList(t *testing.T) {
 	})
 }
 
-// lose ends all connections from the side of the target.
+// lose ends all connections from the target's side.
 func (tg *target) lose() {
 	for _, q := range tg.live() {
 		q.qp.Abort()
@@ -203,7 +204,8 @@ func TestHOST_19_HandlesAfterReconnect(t *testing.T) {
 	}
 }
 
-// A command that waits for the connections does not go to a namespace that has taken the place.
+// TestHOST_19_WaitingCommand: a command that waits for the connections does not go to a namespace that has replaced its
+// own.
 func TestHOST_19_WaitingCommand(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)
@@ -223,7 +225,8 @@ func TestHOST_19_WaitingCommand(t *testing.T) {
 	})
 }
 
-// A namespace that the target is not ready for when the host connects again can be used as soon as it is, without an event.
+// TestHOST_19_NamespaceIsNotReady: a namespace that is not ready when the host connects again becomes usable as soon as
+// it is, without an event.
 func TestHOST_19_NamespaceIsNotReady(t *testing.T) {
 	for _, status := range []capsule.Status{capsule.StatusNamespaceNotReady, capsule.StatusInvalidField} {
 		virtual(t, func(t *testing.T) {
@@ -264,7 +267,7 @@ func TestHOST_19_NamespaceComesBack(t *testing.T) {
 	})
 }
 
-// A look at the namespaces ends with its ctx also while another one waits for the target.
+// TestHOST_16_LooksThatWait: a look at the namespaces ends with its ctx, even while another look waits for the target.
 func TestHOST_16_LooksThatWait(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)

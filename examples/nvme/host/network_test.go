@@ -17,7 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// The host does the same on every network; over SCTP segments may come in any order.
+// TestNetworks: the host behaves alike on every network. Over SCTP, segments may come in any order.
 func TestNetworks(t *testing.T) {
 	for _, network := range []string{"tcp", "sctp+udp"} {
 		t.Run(network, func(t *testing.T) {
@@ -35,10 +35,10 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// TestConnectionsOfTheProgram: each queue is on a connection that Options.Dial has made. One that is refused is closed.
+// TestConnectionsOfTheProgram: each queue uses a connection that Options.Dial made. A refused connection is closed.
 func TestConnectionsOfTheProgram(t *testing.T) {
 	tg, o := newTargetOn(t, "tcp", "127.0.0.1:0"), pipeOptions(t)
-	o.RNIC = nil // of each controller its own
+	o.RNIC = nil // each controller has its own
 	var made []net.Conn
 	errNoRoute := errors.New("no route")
 	o.Network, o.Queues = "tcp", 2
@@ -64,8 +64,8 @@ func TestConnectionsOfTheProgram(t *testing.T) {
 	require.ErrorIs(t, err, errNoRoute)
 }
 
-// peersOnly connects to a target that resets connections whose Request does not ask for a connection of peers (A=0), as
-// network cards of Intel do. requests gets the enhanced data of each Request.
+// peersOnly connects to a target that resets connections whose Request does not request the peer-to-peer model (A=0), as
+// Intel's network cards do. requests gets the enhanced data of each Request.
 func peersOnly(wg *sync.WaitGroup, requests *[][]byte) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		inner, err := transport.Dial(ctx, network, addr, transport.Options{})
@@ -98,8 +98,8 @@ func peersOnly(wg *sync.WaitGroup, requests *[][]byte) func(ctx context.Context,
 	}
 }
 
-// TestTargetOfPeersAlone: a target that refuses the client-server model without a Reply is offered an RTR by Write, on
-// each queue.
+// TestTargetOfPeersAlone: a target refuses the client-server model without a Reply. On each queue, the host then offers
+// it an RTR by Write.
 func TestTargetOfPeersAlone(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -117,8 +117,8 @@ func TestTargetOfPeersAlone(t *testing.T) {
 	})
 }
 
-// No message of a target makes the host panic, or hang: what is no response to the command ends the
-// connections.
+// FuzzHOST_13_Messages: no message of a target makes the host panic or hang. A message that is no response to the
+// command ends the connections.
 func FuzzHOST_13_Messages(f *testing.F) {
 	for _, cqe := range []capsule.CQE{{}, {CID: 0x1001, SQID: 1}, {CID: 0x1002, SQID: 1, Status: capsule.StatusBusy}, {CID: 0xffff, SQID: 1}, {CID: 0x1002}} {
 		f.Add(cqe.Append(nil), false, uint32(0))

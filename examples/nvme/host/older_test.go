@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// A discovery controller of a version before 1.4, such as that of Linux 5.10, tells neither its type nor the limits that I/O
-// controllers have.
+// TestDiscoveryControllerWithoutType: a discovery controller older than 1.4, such as Linux 5.10's, reports neither its
+// type nor the limits of I/O controllers.
 func TestDiscoveryControllerWithoutType(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -26,8 +26,8 @@ func TestDiscoveryControllerWithoutType(t *testing.T) {
 	})
 }
 
-// Controllers before 1.3 need not know the descriptors of a namespace, and some after it do not. The identifiers are those of Identify
-// Namespace then.
+// TestNamespaceWithoutDescriptors: controllers before 1.3 need not support namespace descriptors, and some later ones do
+// not. The identifiers are then those of Identify Namespace.
 func TestNamespaceWithoutDescriptors(t *testing.T) {
 	for _, x := range []struct {
 		version capsule.Version
@@ -64,7 +64,7 @@ func TestNamespaceWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// What the descriptors do not have is that of Identify Namespace.
+// TestIdentifiersOfBoth: identifiers missing in the descriptors come from Identify Namespace.
 func TestIdentifiersOfBoth(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// The MPA Request is that of Linux, but for the bit C.
+// TestHOST_1_MPARequest: the MPA Request is that of Linux, except for bit C.
 func TestHOST_1_MPARequest(t *testing.T) {
 	for _, noCRC := range []bool{true, false} {
 		virtual(t, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestHOST_1_IOQueue(t *testing.T) {
 	})
 }
 
-// held keeps the commands of the I/O queues, until release answers them.
+// held holds back the commands of the I/O queues until release answers them.
 type held struct {
 	mu   sync.Mutex
 	list []*call
@@ -82,7 +82,7 @@ func (h *held) calls() []*call {
 	return list
 }
 
-// The responses to all commands come together, and find a receive each: none is waited for.
+// TestHOST_2_OutstandingCommands: the responses to all commands come together, and each finds a receive at once.
 func TestHOST_2_OutstandingCommands(t *testing.T) {
 	for crqsize, outstanding := range map[uint16]int{2: 1, 8: 7, 128: 15, 0xffff: 15} {
 		virtual(t, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestHOST_4_Connect(t *testing.T) {
 		d.CNTLID = 1
 		require.Equal(t, d, tg.connects[1])
 
-		// But for CID and SGL the commands are those of Linux, with another size of the I/O queue.
+		// Except for CID and SGL, the commands are those of Linux, with another size of the I/O queue.
 		sqe, _, err := capsule.ParseSQE(goldenItem(t, 1, "connect-admin"))
 		require.NoError(t, err)
 		got := tg.commands(capsule.OpFabrics)[0]
@@ -339,7 +339,7 @@ func TestOptionsThatAreWrong(t *testing.T) {
 	require.NotEqual(t, o.HostID, again.HostID)
 }
 
-// The template is that of each connection, and its Setup can end the set-up.
+// TestTemplate: it applies to each connection, and its Setup can end the set-up.
 func TestTemplate(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// TestHostThatWasStopped reads the responses that have come before it finds commands late. Those without one then are.
+// TestHostThatWasStopped: it first reads the responses that have come. Only commands without one then are late.
 func TestHostThatWasStopped(t *testing.T) {
 	for _, answered := range []bool{true, false} {
 		virtual(t, func(t *testing.T) {

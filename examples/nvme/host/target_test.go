@@ -16,8 +16,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A target is a small target whose behaviour a test changes. Contents that no test changes are those
-// of the kernel's target, from the golden file.
+// A target is a small target whose behaviour a test changes. Contents that no test changes are those of the kernel's
+// target in the golden file.
 type target struct {
 	t    testing.TB
 	rnic *iwarp.RNIC
@@ -25,7 +25,7 @@ type target struct {
 	addr string
 	wg   sync.WaitGroup
 
-	// What a test may set before the first connection.
+	// A test may set these before the first connection.
 	id        capsule.IdentifyController
 	discovery capsule.IdentifyController
 	cap       capsule.CAP
@@ -118,7 +118,7 @@ func (tg *target) script(on func(c *call) bool) {
 	tg.on = on
 }
 
-// commands are those that were received, of one opcode.
+// commands returns the received commands of one opcode.
 func (tg *target) commands(op capsule.Opcode) (list []capsule.SQE) {
 	tg.mu.Lock()
 	defer tg.mu.Unlock()
@@ -130,7 +130,7 @@ func (tg *target) commands(op capsule.Opcode) (list []capsule.SQE) {
 	return list
 }
 
-// live are the queues whose connection has not ended.
+// live returns the queues whose connections have not ended.
 func (tg *target) live() (list []*targetQueue) {
 	tg.mu.Lock()
 	defer tg.mu.Unlock()
@@ -279,7 +279,7 @@ func (c *call) remote() iwarp.RemoteBuffer {
 	return iwarp.RemoteBuffer{STag: stag.STag(c.data.STag), TO: c.data.TO, Len: c.data.Length}
 }
 
-// put writes octets to the host's memory, from an offset on.
+// put writes octets to the host's memory at an offset.
 func (c *call) put(off int, p []byte) error {
 	n := copy(c.q.data, p)
 	return c.q.qp.RDMAWrite(context.Background(), c.remote().Slice(off, n), c.q.dataMR.Slice(0, n))

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// A chain is Transfers that each start again when they have ended, until so many are done.
+// A chain consists of Transfers that each start again when they have ended, until so many are done.
 type chain struct {
 	n    *Namespace
 	left atomic.Int64
@@ -30,7 +30,7 @@ func (c *chain) transfer(write bool, p []byte, off int64) *Transfer {
 	}}
 }
 
-// TestHOST_25_Transfers: many are under way without a goroutine for each, on all I/O queues.
+// TestHOST_25_Transfers: many are outstanding on all I/O queues, without a goroutine for each.
 func TestHOST_25_Transfers(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		o := pipeOptions(t)
@@ -98,7 +98,8 @@ func TestHOST_25_TransfersThatAreRefused(t *testing.T) {
 	})
 }
 
-// TestHOST_18_TransfersEndWithTheQueue: as many as there is room for, then none; all of them end with the connection.
+// TestHOST_18_TransfersEndWithTheQueue: as many start as there is room for, and no more. All of them end with the
+// connection.
 func TestHOST_18_TransfersEndWithTheQueue(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
@@ -132,8 +133,8 @@ func TestHOST_18_TransfersEndWithTheQueue(t *testing.T) {
 	})
 }
 
-// TestHOST_18_20_RefusedByTheQP: what the QP has not taken was not sent, and only that. It is sent again where that may be done for
-// commands that were not.
+// TestHOST_18_20_RefusedByTheQP: a command that the QP refused was not sent, and only such a command was not. It is sent
+// again if unsent commands may be.
 func TestHOST_18_20_RefusedByTheQP(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)

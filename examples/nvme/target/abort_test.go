@@ -9,8 +9,8 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// TestNVME_57_AnotherCommandComesFirst: between the call of the model that aborts a command and its response, the next command of
-// that queue comes, and gets the slot of the one that was aborted. The receive of neither is lost.
+// TestNVME_57_AnotherCommandComesFirst: after the model has aborted a command, and before its response is sent, the
+// queue's next command comes and gets the aborted command's slot. Neither receive is lost.
 func TestNVME_57_AnotherCommandComesFirst(t *testing.T) {
 	for name, srq := range map[string]int{"plain receives": 0, "an SRQ": 256} {
 		t.Run(name, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestNVME_57_AnotherCommandComesFirst(t *testing.T) {
 	}
 }
 
-// TestNVME_80_HeadsAscend: the response to an aborted command comes behind one that the model has made later, and tells no older
-// SQHD: a host would take the entries between the two for occupied.
+// TestNVME_80_HeadsAscend: the response to an aborted command follows one that the model has made later, and carries no
+// older SQHD. A host would take the entries between the two for occupied.
 func TestNVME_80_HeadsAscend(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b, open := blocked(t, 1)

@@ -14,10 +14,10 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// pick is one of some values.
+// pick returns one of the values.
 func pick[T any](a *attacker, list ...T) T { return list[a.rng.IntN(len(list))] }
 
-// random is n octets.
+// random returns n octets.
 func (a *attacker) random(n int) []byte {
 	p := make([]byte, n)
 	for i := range p {
@@ -26,7 +26,7 @@ func (a *attacker) random(n int) []byte {
 	return p
 }
 
-// queues connects, with an I/O queue or without one: the queue that attacks is the last.
+// queues connects, with or without an I/O queue. The attack uses the last queue.
 func (a *attacker) queues() *line {
 	s := a.connect(a.rng.IntN(2))
 	l := s.admin
@@ -37,7 +37,7 @@ func (a *attacker) queues() *line {
 	return l
 }
 
-// sqe is a command: most have a meaning in part.
+// sqe returns a command. Most commands have some meaning.
 func (a *attacker) sqe() []byte {
 	b := a.random(capsule.SQESize)
 	if a.rng.IntN(8) == 0 {
@@ -64,7 +64,7 @@ func (a *attacker) sqe() []byte {
 	return b
 }
 
-// capsules sends what may be commands, some with octets behind them, some shorter or longer than any may be.
+// capsules sends possible commands, some with octets after them, some shorter or longer than is allowed.
 func (a *attacker) capsules() {
 	l := a.queues()
 	for range 20 {
@@ -83,7 +83,7 @@ func (a *attacker) capsules() {
 	a.drain(l)
 }
 
-// drain takes responses until none comes any more: all are well-formed.
+// drain takes responses until no more come: all are well-formed.
 func (a *attacker) drain(l *line) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
@@ -115,7 +115,7 @@ func (a *attacker) flood() {
 	a.drain(l)
 }
 
-// regions does with regions of the target, and with others, what no host of NVMe does.
+// regions uses regions of the target, and others, in ways that no NVMe host does.
 func (a *attacker) regions() {
 	l := a.queues()
 	sinks := []stag.STag{a.trap, stag.STag(a.rng.Uint32())}
@@ -154,7 +154,7 @@ func (a *attacker) noConnect() {
 	<-l.qp.Done()
 }
 
-// octets sends anything behind a Request, or instead of one.
+// octets sends arbitrary octets after a Request, or instead of one.
 func (a *attacker) octets() {
 	c := a.w.raw()
 	if a.rng.IntN(2) == 0 {
@@ -167,7 +167,7 @@ func (a *attacker) octets() {
 	_ = c.Close()
 }
 
-// stall reads nothing any more, while the target sends, or waits for data.
+// stall stops reading while the target sends, or waits for data.
 func (a *attacker) stall() {
 	s := a.connect(0)
 	l, err := a.dial(1, 32, func(qc *iwarp.QPConfig) { qc.Setup, qc.RNRWait = nil, iwarp.RNRWaitForever })

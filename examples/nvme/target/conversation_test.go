@@ -29,7 +29,7 @@ func (w *world) attach(o nvme.Options) (*nvme.Controller, *nvme.Namespace) {
 	return c, list[0]
 }
 
-// exercise does everything that a namespace can do.
+// exercise uses everything that a namespace supports.
 func exercise(t *testing.T, n *nvme.Namespace) {
 	ctx := context.Background()
 	p, got := pattern(3<<20, 9), make([]byte, 3<<20)
@@ -125,7 +125,7 @@ func TestHOST_25_DiscoveryAndChanges(t *testing.T) {
 	})
 }
 
-// TestNVME_62_BlocksAreNotTorn: writers and readers of the same LBA, each write of one value throughout.
+// TestNVME_62_BlocksAreNotTorn: writers and readers use the same LBA. Each write has one value throughout.
 func TestNVME_62_BlocksAreNotTorn(t *testing.T) {
 	w := newWorld(t, "tcp", nil, nil)
 	var lost atomic.Int32
@@ -193,7 +193,7 @@ func TestNVME_23_NothingInCapsules(t *testing.T) {
 	})
 }
 
-// TestNVME_94_NothingIsAllocatedForACommand: on TCP, with a host that allocates nothing itself.
+// TestNVME_94_NothingIsAllocatedForACommand: over TCP, with a host that itself allocates nothing.
 func TestNVME_94_NothingIsAllocatedForACommand(t *testing.T) {
 	if raceorder.Enabled {
 		t.Skip("the race detector allocates")
@@ -238,13 +238,13 @@ func TestNVME_94_NothingIsAllocatedForACommand(t *testing.T) {
 	}
 }
 
-// kept is an SGL without the request to invalidate its STag.
+// kept returns an SGL without the request to invalidate its STag.
 func kept(s capsule.SGL) capsule.SGL {
 	return capsule.KeyedSGL(s.Key(), s.Address(), s.Length(), false)
 }
 
-// TestReset: the host does not connect again, and send its commands again, before the back end is done with them: another Write could
-// come first, and be undone.
+// TestReset: the host does not connect and repeat its commands before the back end has finished them. Otherwise another
+// Write could come first and be undone.
 func TestReset(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b, open := blocked(t, 1)

@@ -51,8 +51,8 @@ func (s *cutListener) serve() {
 	}
 }
 
-// serveOne has a conversation of the host with the target, of whose octets in one direction so many pass. It returns how many
-// did, and the first error.
+// serveOne runs a conversation of the host with the target, of whose octets in one direction so many pass. It returns
+// how many did, and the first error.
 func (s *cutListener) serveOne(o *nvme.Options, way way, n int) (int, error) {
 	c := &cut{way: way, left: n}
 	s.mu.Lock()
@@ -63,7 +63,7 @@ func (s *cutListener) serveOne(o *nvme.Options, way way, n int) (int, error) {
 	return c.passed, err
 }
 
-// useDisk does one of everything, and ends with the first error.
+// useDisk performs one of every operation, and stops at the first error.
 func useDisk(addr string, o *nvme.Options) error {
 	ctx := context.Background()
 	c, err := nvme.Connect(ctx, addr, storage, o)
@@ -88,8 +88,8 @@ func useDisk(addr string, o *nvme.Options) error {
 	return errors.Join(err, c.Close())
 }
 
-// TestNVME_83_CutsOfOurHost: the connections of the host of this project are cut, together, behind each octet of
-// all that it does. Nothing is left at either end.
+// TestNVME_83_CutsOfOurHost: the connections of this project's host are cut together, after each octet of everything it
+// does. Neither end keeps anything.
 func TestNVME_83_CutsOfOurHost(t *testing.T) {
 	for way, stride := range map[way]int{in: cutStride, out: cutStride * pageStride} {
 		t.Run("octets "+string(way), func(t *testing.T) {
@@ -104,7 +104,7 @@ func cutHostEverywhere(t *testing.T, way way, stride int) {
 	w := cutTarget(t, &cfg)
 	s := newHost(t, w.addr).connect(0)
 	l := w.cutListener()
-	// With one PD nothing of an association may be left when the next one begins.
+	// The RNIC allows one PD, so that nothing of an association may remain when the next one begins.
 	rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxPD: 1, MaxQP: 2, MaxCQ: 2}})
 	require.NoError(t, err)
 	o := &nvme.Options{Network: "pipe", RNIC: rnic, HostNQN: hostNQN, HostID: hostID, QueueSize: 4, KATO: -1, Retries: -1, CtrlLoss: -1}

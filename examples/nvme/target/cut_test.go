@@ -29,7 +29,7 @@ const (
 	out way = "to the host"
 )
 
-// A cut ends the connections of a target when so many octets of one direction have passed, of all of them together.
+// A cut ends the connections of a target when so many octets of one direction have passed, over all of the connections.
 type cut struct {
 	way way
 
@@ -38,7 +38,7 @@ type cut struct {
 	passed int
 }
 
-// claim tells how many of n octets pass, and whether the connection ends behind them.
+// claim returns how many of n octets pass, and whether the connection ends after them.
 func (c *cut) claim(n int) (pass int, last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,17 +88,17 @@ func (c cutConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// uncut is more octets than there are.
+// uncut is more octets than are ever sent.
 const uncut = 1 << 30
 
-// pageStride is how many octets further our host is cut each time while the target sends to it: nearly all of these are the
-// pages of Identify.
+// pageStride is the distance in octets between the cuts of our host while the target sends: nearly all of these octets
+// are pages of Identify.
 const pageStride = 7
 
-// small is the LBA of these tests: few octets make a conversation with all its parts.
+// small is the LBA size of these tests: a conversation with all its parts then takes few octets.
 const small = 512
 
-// cutTarget makes a target with a namespace of small LBAs, of whose RNIC two connections can use no more than they need.
+// cutTarget makes a target with a namespace of small LBAs. Its RNIC has just enough for two connections.
 func cutTarget(t *testing.T, cfg *Config) *world {
 	var err error
 	cfg.RNIC, err = iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxMR: 16, MaxCQ: 3, MaxQP: 3}})
@@ -113,7 +113,8 @@ func cutTarget(t *testing.T, cfg *Config) *world {
 	return w
 }
 
-// TestNVME_83_Cuts: a connection is cut behind each octet of a conversation. Nothing of it is left, and others live on.
+// TestNVME_83_Cuts: a connection is cut after each octet of a conversation. Nothing of it remains, and other connections
+// live on.
 func TestNVME_83_Cuts(t *testing.T) {
 	limits := Limits{Workers: 1}
 	for name, cfg := range map[string]func() Config{
@@ -134,8 +135,8 @@ func TestNVME_83_Cuts(t *testing.T) {
 	}
 }
 
-// cutStride is how many octets further each cut of a connection is than the one before: the race detector makes each conversation
-// ten times as long.
+// cutStride is the distance in octets between one cut of a connection and the next: with the race detector each
+// conversation takes ten times as long.
 var cutStride = map[bool]int{false: 1, true: 29}[raceorder.Enabled]
 
 func cutEverywhere(t *testing.T, cfg Config, qid uint16, way way) {
@@ -157,7 +158,7 @@ func cutEverywhere(t *testing.T, cfg Config, qid uint16, way way) {
 	require.Equal(t, goroutines, bubbleGoroutines())
 }
 
-// conversation has one on a connection that is cut, and returns how many octets of the direction passed.
+// conversation runs one on a connection that is cut, and returns how many octets of the direction passed.
 func (w *world) conversation(tk *talker, qid uint16, c *cut) int {
 	a, b := transport.Pipe(transport.PipeOptions{})
 	done := make(chan struct{})
@@ -174,7 +175,7 @@ func (w *world) conversation(tk *talker, qid uint16, c *cut) int {
 	return c.passed
 }
 
-// What there is of a target besides its memory.
+// remains is what a target holds besides its memory.
 type remains struct {
 	queues, running int
 	memory, granted int64
@@ -195,7 +196,7 @@ func (w *world) remains(t *testing.T) (r remains) {
 	return r
 }
 
-// bubbleGoroutines counts the goroutines of this virtual time.
+// bubbleGoroutines counts the goroutines of this bubble.
 func bubbleGoroutines() int {
 	b := make([]byte, 1<<20)
 	mark := []byte("synctest bubble ")

@@ -17,10 +17,11 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// big is the longest request of Linux over siw.
+// big is the length of the longest request of Linux over siw.
 const big = 255 * lba
 
-// TestNVME_3_ReadsOutstanding: a host that answers n Reads at a time gets no more, and a target that wants n asks for no more.
+// TestNVME_3_ReadsOutstanding: a host that answers n Reads at a time gets no more, and a target configured for n
+// requests no more.
 func TestNVME_3_ReadsOutstanding(t *testing.T) {
 	for _, n := range []int{1, 2, 16} {
 		virtual(t, func(t *testing.T) {
@@ -55,14 +56,14 @@ func (w *world) queue(qid uint16) *queue {
 	return nil
 }
 
-// outstanding is how many RDMA Reads are posted and not answered.
+// outstanding returns how many RDMA Reads are posted and not answered.
 func (q *queue) outstanding() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.reading
 }
 
-// TestNVME_26_DataComesBeforeTheResponse: each response is looked at as it comes.
+// TestNVME_26_DataComesBeforeTheResponse: each response is checked as it comes.
 func TestNVME_26_DataComesBeforeTheResponse(t *testing.T) {
 	w := newWorld(t, "tcp", nil, nil)
 	q := newHost(t, w.addr).connect(1).io[0]
@@ -114,7 +115,7 @@ func TestNVME_27_Invalidation(t *testing.T) {
 	})
 }
 
-// TestNVME_28_SinksAreOutOfReach: a host that knows the STag of a sink cannot use it, on that queue or another one.
+// TestNVME_28_SinksAreOutOfReach: a host that knows a sink's STag cannot use it, on that queue or on another.
 func TestNVME_28_SinksAreOutOfReach(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b, open := blocked(t, 1)
@@ -149,7 +150,7 @@ func TestNVME_28_SinksAreOutOfReach(t *testing.T) {
 	})
 }
 
-// TestNVME_29_FailedRead: no response, and the end of the queue alone.
+// TestNVME_29_FailedRead: no response follows, and only the queue ends.
 func TestNVME_29_FailedRead(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", nil, nil)
@@ -183,7 +184,7 @@ func TestNVME_30_TheLongestRequest(t *testing.T) {
 	}
 }
 
-// TestNVME_73_CompareLooksAtEachOctet of a command, however long it is, and changes nothing.
+// TestNVME_73_CompareLooksAtEachOctet: however long the command is. It changes nothing.
 func TestNVME_73_CompareLooksAtEachOctet(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", nil, nil)
@@ -205,12 +206,12 @@ func TestNVME_73_CompareLooksAtEachOctet(t *testing.T) {
 	})
 }
 
-// TestNVME_31_BuffersOfData: they are in use until the response has gone, which a host can delay.
+// TestNVME_31_BuffersOfData: they are in use until the response has left, which a host can delay.
 func TestNVME_31_BuffersOfData(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", nil, nil)
 		s := newHost(t, w.addr).connect(0)
-		// With one receive the host reads nothing behind a response that it has not taken.
+		// With one receive, the host reads nothing after a response that it has not taken.
 		q, err := s.dial(1, 32, func(qc *iwarp.QPConfig) { qc.Setup = nil })
 		require.NoError(t, err)
 		require.NoError(t, q.post(q.qp, 0))
@@ -231,7 +232,7 @@ func TestNVME_31_BuffersOfData(t *testing.T) {
 	})
 }
 
-// TestNVME_76_StatusesOfBackEnds: errors of the medium are statuses, and the queue lives on.
+// TestNVME_76_StatusesOfBackEnds: errors of the medium become statuses, and the queue lives on.
 func TestNVME_76_StatusesOfBackEnds(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b := fakeOf(t)
@@ -258,8 +259,8 @@ func TestNVME_76_StatusesOfBackEnds(t *testing.T) {
 	})
 }
 
-// TestNVME_89_RangesInTooMuchMemory: a host may tell of more memory than its ranges have, up to 2^24-1 octets. The target has
-// no buffer of that length.
+// TestNVME_89_RangesInTooMuchMemory: a host may describe more memory than its ranges need, up to 2^24-1 octets. The
+// target has no buffer of that length.
 func TestNVME_89_RangesInTooMuchMemory(t *testing.T) {
 	for _, most := range []int{32 << 20, 0} {
 		virtual(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ func (s *session) cacheOff() {
 	s.admin.ok(capsule.SetFeatures{FID: capsule.FeatureVWC}.SQE(0, capsule.NullSGL()))
 }
 
-// afterCrash is block 1 after a power cut.
+// afterCrash returns block 1 after a power cut.
 func (w *world) afterCrash(seed uint64) []byte {
 	w.t.Helper()
 	after, err := w.b.(*backend.Fake).Crash(seed, false)
@@ -28,7 +28,8 @@ func (w *world) afterCrash(seed uint64) []byte {
 	return got
 }
 
-// TestNVME_51_CacheOff: what is answered after the cache was switched off is durable: also what had come before, and trims.
+// TestNVME_51_CacheOff: commands answered after the cache was switched off are durable, even those that came before, and
+// trims.
 func TestNVME_51_CacheOff(t *testing.T) {
 	old, p, zeros := pattern(lba, 1), pattern(lba, 2), make([]byte, lba)
 	list := capsule.DSMRange{SLBA: 1, NLB: 1}.Append(nil)
@@ -75,8 +76,8 @@ func TestNVME_51_CacheOff(t *testing.T) {
 	}
 }
 
-// TestNVME_66_TheFirstCache: a host that was told that there is no cache sends no Flush. What it writes to a namespace with one, which
-// it gets later, is durable all the same.
+// TestNVME_66_TheFirstCache: a host that was told that there is no cache sends no Flush. What it writes to a namespace
+// with a cache, which appears later, is durable all the same.
 func TestNVME_66_TheFirstCache(t *testing.T) {
 	for seed := range uint64(4) {
 		virtual(t, func(t *testing.T) {
@@ -97,7 +98,7 @@ func TestNVME_66_TheFirstCache(t *testing.T) {
 	}
 }
 
-// A leaving back end is replaced, and closed, just before a Flush of it.
+// A leaving back end is replaced and closed just before its Flush.
 type leaving struct {
 	backend.Backend
 	replace func()
@@ -111,7 +112,8 @@ func (b *leaving) Flush(ctx context.Context) error {
 	return b.Backend.Flush(ctx)
 }
 
-// TestNVME_68_FlushOfAReplacedBackEnd: it is one of that which has replaced it, for a host and for the end of a controller.
+// TestNVME_68_FlushOfAReplacedBackEnd: the back end that has replaced it is flushed, both for a host and at the end of a
+// controller.
 func TestNVME_68_FlushOfAReplacedBackEnd(t *testing.T) {
 	for name, shutdown := range map[string]bool{"Flush": false, "shutdown": true} {
 		t.Run(name, func(t *testing.T) {

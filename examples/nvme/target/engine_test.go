@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// The plain path: connect, identify, write, read, flush.
+// TestNVME_25_ConnectIdentifyWriteReadFlush takes the plain path.
 func TestNVME_25_ConnectIdentifyWriteReadFlush(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", nil, nil)

@@ -27,8 +27,8 @@ func check(err error) {
 	}
 }
 
-// A target with one namespace, in memory, and a host that writes to it and reads. A host of Linux would be connected with
-// "nvme connect -t rdma".
+// A target has one namespace in memory, and a host writes to it and reads. A Linux host would connect with "nvme connect
+// -t rdma".
 func Example() {
 	ctx := context.Background()
 	t := must(target.New(nil))
@@ -64,7 +64,7 @@ func Example() {
 	// true
 }
 
-// A namespace grows while a host uses it: the host is told.
+// A namespace grows while a host uses it, and the host is told.
 func ExampleTarget_Resize() {
 	ctx := context.Background()
 	t := must(target.New(nil))

@@ -15,7 +15,7 @@ import (
 
 var errDeadline = os.ErrDeadlineExceeded
 
-// A forger answers two RDMA Reads, of three LBAs each, whose buffers have room for four.
+// A forger answers two RDMA Reads of three LBAs each, whose buffers have room for four.
 type forger struct {
 	*wire
 	read, other asked
@@ -23,13 +23,13 @@ type forger struct {
 	receives    stag.STag // where the commands are
 }
 
-// asks3 is how long the Reads are.
+// asks3 is the length of the Reads.
 const asks3 = 3 * lba
 
-// untouched is what the buffers contain before.
+// untouched is the previous contents of the buffers.
 const untouched = 0xee
 
-// forged are answers that the target did not ask for.
+// forged are answers that the target did not request.
 var forged = map[string]func(f *forger){
 	"longer": func(f *forger) { f.placed(f.read.sink, f.read.to, true, pattern(asks3+4, 1)) },
 	"longer, in two segments": func(f *forger) {
@@ -60,8 +60,8 @@ var forged = map[string]func(f *forger){
 	},
 }
 
-// TestNVME_28_ForgedResponses: a Read Response that is not the one that was asked for ends its queue. Nothing is placed
-// outside of the octets of the Read that is answered; and the command of it is not carried out.
+// TestNVME_28_ForgedResponses: a Read Response other than the requested one ends its queue. Nothing is placed outside
+// the octets of the answered Read, and its command is not carried out.
 func TestNVME_28_ForgedResponses(t *testing.T) {
 	for name, forge := range forged {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func forgeOne(t *testing.T, name string, forge func(f *forger)) {
 	require.Equal(t, pattern(asks3, 9), got[:asks3])
 }
 
-// terminateWait is longer than the target waits for the end of a connection that it has ended.
+// terminateWait is longer than the target waits for the peer's end after its own.
 const terminateWait = 10 * time.Second
 
 func fill(p []byte, v byte) {

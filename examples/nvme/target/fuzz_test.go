@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A choice makes the random choices of an attacker those of an input: each takes an octet. When there are no more
-// they are always the same random ones: to choose among a number that is no power of two, package rand may try again.
+// A choice takes an attacker's random choices from an input, an octet for each. After its end they are pseudo-random,
+// but always the same: to choose among a number that is no power of two, package rand may try again.
 type choice struct {
 	in   []byte
 	rest *rand.PCG
@@ -27,8 +27,8 @@ func (c *choice) Uint64() (v uint64) {
 	return v
 }
 
-// FuzzNVME_90_HostileHost: whatever a host does that may use the target, the target changes no octet of the host but
-// those that it was told to write, none of its own but those of its name space, answers in well-formed responses,
+// FuzzNVME_90_HostileHost: whatever a host that may use the target does, the target changes only those of the host's
+// octets that it was told to write, and of its own only those of its name space. It answers in well-formed responses,
 // and keeps nothing of the host. The input is the choices of an attacker (see world.attack).
 func FuzzNVME_90_HostileHost(f *testing.F) {
 	for kind := range uint64(40) {

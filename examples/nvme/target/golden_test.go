@@ -10,15 +10,15 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/internal/golden"
 )
 
-// Where an MPA frame of Linux has what.
+// Offsets in an MPA frame of Linux.
 const (
 	flagsAt  = 16
 	depthsAt = 20 // IRD and ORD
 	cntlidAt = 32 // of an I/O queue
 )
 
-// TestNVME_1_CapturedSetUps: each Request of both captures gets the Reply of the kernel's target: to the octet if the target
-// is configured like that, and otherwise but for C, IRD and ORD.
+// TestNVME_1_CapturedSetUps: each Request of both captures gets the Reply of the kernel's target: to the octet if the
+// target is configured like it, and otherwise except for C, IRD and ORD.
 func TestNVME_1_CapturedSetUps(t *testing.T) {
 	items, err := golden.Load()
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestNVME_1_CapturedSetUps(t *testing.T) {
 	}
 }
 
-// TestNVME_7_CapturedRequestChanged: what is wrong in the private data of a captured Request is answered with a Reject, whose
+// TestNVME_7_CapturedRequestChanged: an error in the private data of a captured Request is answered with a Reject, whose
 // private data is that of the specification.
 func TestNVME_7_CapturedRequestChanged(t *testing.T) {
 	items, err := golden.Load()

@@ -74,8 +74,8 @@ func newWorld(t testing.TB, net string, cfg *Config, b backend.Backend) *world {
 	return w
 }
 
-// settled returns the counters when nothing goes on any more, in virtual time. A host sees a response, or the end of a
-// connection, before the target has given back what belonged to it.
+// settled returns the counters when no more work is in progress, in virtual time. A host sees a response, or the end of
+// a connection, before the target has given back what belonged to it.
 func (w *world) settled() Stats {
 	time.Sleep(time.Second)
 	synctest.Wait()

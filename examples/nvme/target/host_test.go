@@ -20,7 +20,7 @@ const (
 
 var hostID = [16]byte{1, 2, 3}
 
-// A host is a scripted host: it sends what a test tells it to, on one RNIC.
+// A host is a scripted host: it sends what a test tells it to, and has one RNIC.
 type host struct {
 	t    testing.TB
 	rnic *iwarp.RNIC
@@ -48,7 +48,7 @@ type line struct {
 	wcs     [1]iwarp.WC
 	cid     uint16
 	cut     bool              // the connection may end
-	early   map[uint16]answer // that were taken while another was waited for
+	early   map[uint16]answer // responses taken while waiting for another one
 }
 
 // An answer is a response with the STag that came with it.
@@ -57,14 +57,14 @@ type answer struct {
 	stag stag.STag
 }
 
-// request is the private data of Linux.
+// request returns the private data of Linux.
 func request(qid uint16, entries int) capsule.Request {
 	return capsule.Request{QID: qid, HRQSize: uint16(entries), HSQSize: uint16(entries - 1)}
 }
 
 const responseSize = 64
 
-// dial sets a connection up. change may change its configuration; nil: it does not.
+// dial sets up a connection. change, if not nil, changes its configuration.
 func (h *host) dial(qid uint16, entries int, change func(*iwarp.QPConfig)) (*line, error) {
 	l := h.line(qid, entries)
 	qc := l.config()
@@ -103,7 +103,7 @@ func (l *line) config() *iwarp.QPConfig {
 	}
 }
 
-// network is that of an address: names of pipes have no colon.
+// network returns the network of an address: names of pipes contain no colon.
 func network(addr string) string {
 	for _, c := range addr {
 		if c == ':' {
@@ -117,7 +117,7 @@ func (l *line) post(qp *iwarp.QP, i int) error {
 	return qp.PostRecv(iwarp.RecvWR{ID: uint64(i), Local: []iwarp.SGE{l.recv.Slice(i*responseSize, responseSize)}})
 }
 
-// send sends a command with what is behind it, and returns its CID.
+// send sends a command with the octets that follow it, and returns its CID.
 func (l *line) send(sqe capsule.SQE, behind ...byte) uint16 {
 	l.cid++
 	sqe.CID = l.cid
@@ -251,7 +251,7 @@ func (l *line) write(at uint64, p []byte) answer {
 	return l.do(rw(capsule.OpWrite, at, len(p)/lba, l.readable(p)))
 }
 
-// writeInside writes blocks with data in the capsule.
+// writeInside writes blocks with their data in the capsule.
 func (l *line) writeInside(at uint64, p []byte) answer {
 	return l.do(rw(capsule.OpWrite, at, len(p)/lba, capsule.InCapsuleSGL(0, uint32(len(p)))), p...)
 }
@@ -261,7 +261,7 @@ func (l *line) read(at uint64, p []byte) answer {
 	return l.do(rw(capsule.OpRead, at, len(p)/lba, l.writable(p)))
 }
 
-// pattern is n octets that differ from place to place.
+// pattern returns n octets that differ from place to place.
 func pattern(n int, seed byte) []byte {
 	p := make([]byte, n)
 	for i := range p {

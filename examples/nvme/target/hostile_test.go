@@ -21,7 +21,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// attacks is how many attacks there are: each has some twenty messages. A program that looks for faults sets the variable
+// attacks returns the number of attacks, of some twenty messages each. A program that looks for faults sets the variable
 // to more.
 func attacks(t *testing.T) int {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("IWARP_NVME_HOSTILE"), "250"))
@@ -34,10 +34,10 @@ func attacks(t *testing.T) int {
 
 const (
 	honest  = "nqn.2026-11.org.example:honest"
-	private = "nqn.2026-11.org.example:private" // the subsystem of that host
+	private = "nqn.2026-11.org.example:private" // the honest host's subsystem
 )
 
-// An attacker is a host that is allowed to use one subsystem, and does what it wants.
+// An attacker is a host that may use one subsystem, and sends whatever it likes.
 type attacker struct {
 	*host
 	w    *world
@@ -49,7 +49,7 @@ type attacker struct {
 	got  map[capsule.Status]int
 }
 
-// TestNVME_90_HostileHost: whatever a host sends, it gets NVMe statuses, or its queues end; and another host reads what it
+// TestNVME_90_HostileHost: whatever a host sends, it gets NVMe statuses, or its queues end. Another host reads what it
 // has written.
 func TestNVME_90_HostileHost(t *testing.T) {
 	virtual(t, func(t *testing.T) {
@@ -126,7 +126,7 @@ func (w *world) honest(t *testing.T) (stop func()) {
 	}
 }
 
-// attack is one attack, after which nothing of the attacker is left.
+// attack runs one attack, after which nothing of the attacker remains.
 func (w *world) attack(t *testing.T, rng *rand.Rand, trap stag.STag, got map[capsule.Status]int) {
 	a := &attacker{host: newHost(t, w.addr), w: w, rng: rng, trap: trap, mem: pattern(48<<10, 1), got: got}
 	register := func(from, to int, access stag.Access) *iwarp.MR {

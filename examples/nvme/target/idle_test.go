@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// TestNVME_89_IdleMemory: what queues and the process keep for later is bounded, and may be nothing.
+// TestNVME_89_IdleMemory: the memory that queues and the process keep for later is bounded, and may be nothing.
 func TestNVME_89_IdleMemory(t *testing.T) {
 	for most, want := range map[int][2]int64{
 		-1:       {0, 0},
@@ -48,8 +48,8 @@ func TestNVME_89_IdleMemory(t *testing.T) {
 	}
 }
 
-// TestNVME_85_RemovedNamespace: RemoveNamespace does not wait. What the back end has begun with ends with it, and what it has
-// not when it is closed is answered.
+// TestNVME_85_RemovedNamespace: RemoveNamespace does not wait. Commands that the back end has begun end with it.
+// Commands that it has not begun when it is closed are answered.
 func TestNVME_85_RemovedNamespace(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b, open := blocked(t, 1)
@@ -73,7 +73,7 @@ func TestNVME_85_RemovedNamespace(t *testing.T) {
 	})
 }
 
-// TestNVME_85_NothingIsLeftOfRemovedNamespaces: however many there were.
+// TestNVME_85_NothingIsLeftOfRemovedNamespaces: however many were removed.
 func TestNVME_85_NothingIsLeftOfRemovedNamespaces(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", nil, nil)

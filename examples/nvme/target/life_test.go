@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// TestNVME_78_BlockedBackEnd: everything that does not need it goes on.
+// TestNVME_78_BlockedBackEnd: everything that does not need that back end goes on.
 func TestNVME_78_BlockedBackEnd(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b, open := blocked(t, 1)
@@ -42,8 +42,8 @@ func TestNVME_78_BlockedBackEnd(t *testing.T) {
 	})
 }
 
-// TestNVME_79_NoDeadlock: one Read at a time, a full queue, all writes of the longest length, and no memory for more
-// than one. Commands that wait for a buffer for too long are answered with 0x022.
+// TestNVME_79_NoDeadlock: one Read at a time, a full queue, only writes of the greatest length, and memory for just one
+// of them. Commands that wait too long for a buffer are answered with 0x022.
 func TestNVME_79_NoDeadlock(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", &Config{Limits: Limits{QueueMemory: 4 << 20, Memory: 5 << 20}}, nil)
@@ -74,7 +74,8 @@ func TestNVME_79_NoDeadlock(t *testing.T) {
 	})
 }
 
-// TestNVME_89_MemoryBudget: what waits for longer than 5 s is answered with 0x022, without DNR, and the rest goes on.
+// TestNVME_89_MemoryBudget: commands that wait for longer than 5 s are answered with 0x022, without DNR, and the rest go
+// on.
 func TestNVME_89_MemoryBudget(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b, open := blocked(t, 1)
@@ -111,8 +112,8 @@ func TestNVME_89_MemoryBudget(t *testing.T) {
 	})
 }
 
-// TestNVME_89_ReadsOfMemory: of a back end that waits for nothing a queue reads no more than 2 MiB ahead of what is sent, or one
-// command. Others are to have as much to do at a time as they may.
+// TestNVME_89_ReadsOfMemory: from a back end that never waits, a queue reads at most 2 MiB, or one command, ahead of
+// what is sent. From other back ends it may read as much at a time as its limits allow.
 func TestNVME_89_ReadsOfMemory(t *testing.T) {
 	for _, c := range []struct {
 		waits bool
@@ -159,7 +160,7 @@ func TestNVME_84_LostQueues(t *testing.T) {
 	})
 }
 
-// TestNVME_85_BackEndAtWorkWhenTheQueueEnds: the buffer is not given back before it returns.
+// TestNVME_85_BackEndAtWorkWhenTheQueueEnds: the buffer is given back only when the back end returns.
 func TestNVME_85_BackEndAtWorkWhenTheQueueEnds(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b, open := blocked(t, 1)
@@ -185,7 +186,7 @@ func TestNVME_85_BackEndAtWorkWhenTheQueueEnds(t *testing.T) {
 	})
 }
 
-// writing has a write under way, until open is closed.
+// writing keeps a write in progress until open is closed.
 func writing(t *testing.T) (w *world, q *line, open chan struct{}) {
 	b, open := blocked(t, 1)
 	w = newWorld(t, "pipe", nil, b)
@@ -195,7 +196,8 @@ func writing(t *testing.T) (w *world, q *line, open chan struct{}) {
 	return w, q, open
 }
 
-// TestNVME_86_CloseAnswersNothing: an error of the target's end would be final to a host. It repeats what was not answered.
+// TestNVME_86_CloseAnswersNothing: an error because of the target's end would be final to a host. The host repeats
+// unanswered commands.
 func TestNVME_86_CloseAnswersNothing(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w, q, open := writing(t)
@@ -208,7 +210,8 @@ func TestNVME_86_CloseAnswersNothing(t *testing.T) {
 	})
 }
 
-// TestNVME_86_Shutdown: what runs is finished and answered, what was written is flushed, and then the connections end.
+// TestNVME_86_Shutdown: running commands are finished and answered, written data is flushed, and then the connections
+// end.
 func TestNVME_86_Shutdown(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b, open := blocked(t, 1)
@@ -238,7 +241,8 @@ func TestNVME_86_Shutdown(t *testing.T) {
 	})
 }
 
-// TestNVME_86_ShutdownsAtTheSameTime: each of them learns that the command has ended, though no receive of an SRQ completes then.
+// TestNVME_86_ShutdownsAtTheSameTime: each of them learns that the command has ended, even if no receive of an SRQ
+// completes then.
 func TestNVME_86_ShutdownsAtTheSameTime(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b, open := blocked(t, 1)
@@ -258,8 +262,8 @@ func TestNVME_86_ShutdownsAtTheSameTime(t *testing.T) {
 	})
 }
 
-// TestNVME_86_CommandThatIsJustComing: one that was found to be in time, and has no task yet, is carried out. A Shutdown waits for it,
-// since its flush comes behind what hosts are told is done.
+// TestNVME_86_CommandThatIsJustComing: a command that was accepted in time, but has no task yet, is carried out. A
+// Shutdown waits for it, since its flush follows everything that hosts are told is done.
 func TestNVME_86_CommandThatIsJustComing(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", nil, nil)
@@ -306,7 +310,7 @@ func TestNVME_86_ShutdownTakesTenSeconds(t *testing.T) {
 	})
 }
 
-// TestNVME_92_StalledHosts: one that does not answer a Read, and one that does not read its responses.
+// TestNVME_92_StalledHosts: one host does not answer a Read, and one does not read its responses.
 func TestNVME_92_StalledHosts(t *testing.T) {
 	for name, what := range map[string]capsule.Opcode{"an unanswered Read": capsule.OpWrite, "an unread Write": capsule.OpRead} {
 		t.Run(name, func(t *testing.T) {
@@ -346,8 +350,8 @@ func TestNVME_92_StalledHosts(t *testing.T) {
 
 const otherStorage = "nqn.2026-11.org.example:other"
 
-// TestNVME_78_FlushesOfAnotherSubsystem do not wait for a medium that hangs, however many flushes of that do; nor does a shutdown. What
-// the hosts of the subsystem leave behind, which shut down and reset again and again, is one flush.
+// TestNVME_78_FlushesOfAnotherSubsystem: neither they nor a shutdown wait for a medium that hangs, however many of its
+// flushes do. Hosts that shut down and reset again and again leave one flush.
 func TestNVME_78_FlushesOfAnotherSubsystem(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		b := fakeOf(t)

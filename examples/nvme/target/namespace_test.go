@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// TestRemovedAndAddedAtOnce: a namespace that is added while the one before it, of the same NSID, is being removed stays.
+// TestRemovedAndAddedAtOnce: a namespace added while its predecessor with the same NSID is being removed stays.
 func TestRemovedAndAddedAtOnce(t *testing.T) {
 	w := newWorld(t, "pipe", nil, nil)
 	s := newHost(t, w.addr).connect(0)

@@ -9,8 +9,8 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// TestNVME_83_NotPosted: the connection ends while a goroutine posts, and others have left work requests in the outbox. Nothing of
-// them is lost: neither the receive of an answered command nor the buffer of one whose data was to be read.
+// TestNVME_83_NotPosted: the connection ends while a goroutine posts, and other goroutines have left work requests in
+// the outbox. Neither the receive of an answered command is lost, nor the buffer of a command whose data was to be read.
 func TestNVME_83_NotPosted(t *testing.T) {
 	for name, cfg := range map[string]*Config{"plain receives": nil, "an SRQ": {SRQ: 256}} {
 		t.Run(name, func(t *testing.T) {

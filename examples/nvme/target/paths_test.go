@@ -9,15 +9,15 @@ import (
 	nvme "github.com/goiwarp/iwarp/examples/nvme/host"
 )
 
-// identity is all by which a host knows that a disk is the same on two paths.
+// identity is everything by which a host recognises the same disk on two paths.
 type identity struct {
 	serial, model, subsystem string
 	controllers, shared      bool
 	names                    capsule.Descriptors
 }
 
-// identify asks the target what a host compares: Linux makes one disk of namespaces for which this is equal, and the CNTLIDs
-// differ.
+// identify asks the target for what a host compares: Linux makes one disk of namespaces for which this is equal while
+// the CNTLIDs differ.
 func (s *session) identify(t *testing.T, nsid uint32) (id identity, cntlid uint16) {
 	page := func(cns uint8, nsid uint32) []byte {
 		p := make([]byte, capsule.PageSize)
@@ -35,9 +35,9 @@ func (s *session) identify(t *testing.T, nsid uint32) (id identity, cntlid uint1
 	}, c.CNTLID
 }
 
-// TestNVME_95_OneDiskOnSeveralPaths: two controllers of a host, and one of another, see the same namespaces, as ones that are
-// shared. What is written on one path is read on another, also after the first one is lost. That Linux makes one disk of it
-// is in the lab.
+// TestNVME_95_OneDiskOnSeveralPaths: two controllers of a host, and one of another host, see the same namespaces,
+// reported as shared. What is written on one path is read on another, also after the first one is lost. The lab tests
+// that Linux makes one disk of it.
 func TestNVME_95_OneDiskOnSeveralPaths(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", nil, nil)
@@ -74,7 +74,7 @@ func TestNVME_95_OneDiskOnSeveralPaths(t *testing.T) {
 	})
 }
 
-// TestNVME_95_OurHostOnTwoPaths: the same with the host of this project, after a restart of the target too.
+// TestNVME_95_OurHostOnTwoPaths: the same with this project's host, also after a restart of the target.
 func TestNVME_95_OurHostOnTwoPaths(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", nil, nil)

@@ -29,7 +29,7 @@ func (w *world) refuses(o nvme.Options, want error) {
 	require.Zero(w.t, w.target.Stats().Connections)
 }
 
-// TestTLS: with Config.TLS and certificates of hosts a name is not enough.
+// TestTLS: with Config.TLS and host certificates, a name is not enough.
 func TestTLS(t *testing.T) {
 	server, trustsServer := selfsigned.New("storage.example")
 	client, trustsClient := selfsigned.New("host.example")
@@ -68,7 +68,7 @@ func TestAuth(t *testing.T) {
 	})
 }
 
-// A slowAuth looks at the first message of a host until SetupTimeout is over.
+// A slowAuth takes until the end of SetupTimeout to check a host's first message.
 type slowAuth struct{ iwarp.Authenticator }
 
 type slowSession struct{ iwarp.AuthSession }
@@ -83,8 +83,8 @@ func (s slowSession) VerifyFirst(msg []byte) error {
 	return s.AuthSession.VerifyFirst(msg)
 }
 
-// TestNVME_11_ReceivesOfFailedAccepts: what has come behind the first message of a host that was too late has taken receives of the
-// SRQ, which are posted again, and is not carried out.
+// TestNVME_11_ReceivesOfFailedAccepts: messages that follow the first message of a host that was too late have taken
+// receives of the SRQ. The receives are posted again, and the messages are not carried out.
 func TestNVME_11_ReceivesOfFailedAccepts(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		const secret = "thirty-two octets, random ones !"
@@ -115,7 +115,8 @@ func TestNVME_11_ReceivesOfFailedAccepts(t *testing.T) {
 	})
 }
 
-// TestNVME_93_Authorize: the program says which authenticated peer may go by which NQN, on each queue and for discovery as well.
+// TestNVME_93_Authorize: the program decides which authenticated peer may use which NQN, on each queue and for
+// discovery.
 func TestNVME_93_Authorize(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		const secret, other = "thirty-two octets, random ones !", "nqn.2026-11.org.example:other"
@@ -153,7 +154,7 @@ func TestNVME_93_Authorize(t *testing.T) {
 	})
 }
 
-// TestNVME_87_AdvertisedAddress: the discovery log has the address of the configuration, or that to which the host has
+// TestNVME_87_AdvertisedAddress: the discovery log contains the configured address, or the address to which the host has
 // connected.
 func TestNVME_87_AdvertisedAddress(t *testing.T) {
 	for _, c := range []struct {
@@ -185,8 +186,8 @@ func TestNVME_87_AdvertisedAddress(t *testing.T) {
 	}
 }
 
-// TestNVME_93_Hosts: a subsystem with a list of hosts refuses others, and does not tell them of itself. One that is taken off
-// the list loses its queues, while those that stay do not notice.
+// TestNVME_93_Hosts: a subsystem with a list of hosts refuses others, and is hidden from them. A host taken off the list
+// loses its queues, and the others do not notice.
 func TestNVME_93_Hosts(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", nil, nil)

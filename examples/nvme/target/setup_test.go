@@ -21,7 +21,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// linux is the MPA Request of Linux for a queue: with an IRD of 128, and an ORD of 0.
+// linux returns the MPA Request of Linux for a queue, with an IRD of 128 and an ORD of 0.
 func linux(qid uint16, entries int) []byte {
 	b := append([]byte("MPA ID Req Frame"), 0x10, 2, 0, 36, 0, 128, 0, 0)
 	return request(qid, entries).Append(b)
@@ -48,7 +48,7 @@ func (w *world) reply(c net.Conn, req []byte) []byte {
 	return append(b, private...)
 }
 
-// TestNVME_1_ReplyToLinux: it is that of the kernel in the capture, but for C, IRD and ORD.
+// TestNVME_1_ReplyToLinux: the Reply is that of the kernel in the capture, except for C, IRD and ORD.
 func TestNVME_1_ReplyToLinux(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg  Config
@@ -112,7 +112,7 @@ func TestNVME_6_CRC(t *testing.T) {
 	}
 }
 
-// rejected is the status with which a connection is rejected.
+// rejected returns the status with which a connection is rejected.
 func rejected(t *testing.T, err error) capsule.RejectStatus {
 	t.Helper()
 	var r *iwarp.RejectError
@@ -133,7 +133,7 @@ func TestNVME_4_HostsThatAnswerNoReads(t *testing.T) {
 	})
 }
 
-// TestNVME_83_AcceptThatFails: where the RNIC has no QP left, nothing remains of the connection.
+// TestNVME_83_AcceptThatFails: if the RNIC has no QP left, nothing remains of the connection.
 func TestNVME_83_AcceptThatFails(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		const most = 3 // CQs
@@ -172,12 +172,12 @@ func TestNVME_89_Connections(t *testing.T) {
 	})
 }
 
-// TestLogOfJSONHasTexts: why a host was rejected is told in words, and its address as in a log of text.
+// TestLogOfJSONHasTexts: the reason for a rejection is in words, and the address reads as in a text log.
 func TestLogOfJSONHasTexts(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorld(t, "tcp", &Config{Logger: slog.New(slog.NewJSONHandler(&log, nil)), Limits: Limits{IOQueues: 1}}, nil)
 	_, err := newHost(t, w.addr).dial(2, 32, nil)
-	require.Equal(t, capsule.RejectQID, rejected(t, err)) // which is sent behind the log
+	require.Equal(t, capsule.RejectQID, rejected(t, err)) // the Reject is sent after the log record
 	var line struct{ Msg, Peer, Why string }
 	require.NoError(t, json.NewDecoder(&log).Decode(&line))
 	require.Equal(t, "connection rejected", line.Msg)
@@ -185,7 +185,7 @@ func TestLogOfJSONHasTexts(t *testing.T) {
 	require.Contains(t, line.Peer, "127.0.0.1:")
 }
 
-// TestNVME_9_ReceivesAreThereBeforeTheReply: as many commands as the Reply tells of follow it at once.
+// TestNVME_9_ReceivesAreThereBeforeTheReply: as many commands as the Reply allows follow it at once.
 func TestNVME_9_ReceivesAreThereBeforeTheReply(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", nil, nil)
@@ -210,7 +210,7 @@ func TestNVME_9_ReceivesAreThereBeforeTheReply(t *testing.T) {
 	})
 }
 
-// TestNVME_10_ReceivesAreThereBeforeTheResponse: a host that always has as many commands outstanding as there are receives.
+// TestNVME_10_ReceivesAreThereBeforeTheResponse: the host always has as many commands outstanding as there are receives.
 func TestNVME_10_ReceivesAreThereBeforeTheResponse(t *testing.T) {
 	w := newWorld(t, "tcp", nil, nil)
 	s := newHost(t, w.addr).connect(0)
@@ -227,7 +227,7 @@ func TestNVME_10_ReceivesAreThereBeforeTheResponse(t *testing.T) {
 	}
 }
 
-// TestConnectionsOfTheProgram are served like those of Serve, and ServeConn returns at their end.
+// TestConnectionsOfTheProgram: they are served like those of Serve, and ServeConn returns when they end.
 func TestConnectionsOfTheProgram(t *testing.T) {
 	w := newWorld(t, "pipe", nil, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -263,7 +263,7 @@ func TestConnectionsOfTheProgram(t *testing.T) {
 	serving.Wait()
 }
 
-// TestNVME_10_EventRequestsKeepTheirReceive: it is posted again when they are answered, however late.
+// TestNVME_10_EventRequestsKeepTheirReceive: it is posted again when the request is answered, however late.
 func TestNVME_10_EventRequestsKeepTheirReceive(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		l := newHost(t, newWorld(t, "pipe", nil, nil).addr).connect(0).admin
@@ -276,7 +276,7 @@ func TestNVME_10_EventRequestsKeepTheirReceive(t *testing.T) {
 	})
 }
 
-// blocked is a back end of which one block takes until a channel is closed.
+// blocked returns a back end one of whose blocks is stuck until a channel is closed.
 func blocked(t testing.TB, at int64) (b *backend.Fake, open chan struct{}) {
 	b = fakeOf(t)
 	open = make(chan struct{})

@@ -18,7 +18,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A gateConn is a connection of which nothing is read while the gate is shut.
+// A gateConn is a connection that is not read while the gate is shut.
 type gateConn struct {
 	net.Conn
 	gate *atomic.Pointer[chan struct{}] // nil: open
@@ -31,7 +31,7 @@ func (c gateConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// gated connects two QPs. What the second one reads goes through a gate.
+// gated connects two QPs. The second one reads through a gate.
 func gated(t *testing.T, crc bool) (pd *iwarp.PD, a, b *iwarp.QP, gate *atomic.Pointer[chan struct{}]) {
 	rnic, err := iwarp.Open(nil)
 	require.NoError(t, err)
@@ -55,10 +55,10 @@ func gated(t *testing.T, crc bool) (pd *iwarp.PD, a, b *iwarp.QP, gate *atomic.P
 	return pd, a, b, gate
 }
 
-// TestNVME_62_WritesFromSharedMemory is why the target copies what a host reads into a buffer: an RDMA Write that is posted
-// from the memory of a namespace itself, as it could be from a mapped file, takes its octets when the connection has room
-// for them. A command of another queue that writes them meanwhile tears a block, or breaks a CRC that has been computed, and
-// with that the connection.
+// TestNVME_62_WritesFromSharedMemory shows why the target copies what a host reads into a buffer. An RDMA Write posted
+// from a namespace's own memory, such as a mapped file, takes its octets when the connection has room for them. A
+// command of another queue that writes them meanwhile tears a block, or invalidates a computed CRC, which ends the
+// connection.
 func TestNVME_62_WritesFromSharedMemory(t *testing.T) {
 	if raceorder.Enabled {
 		t.Skip("the test is a data race")
@@ -96,7 +96,7 @@ func TestNVME_62_WritesFromSharedMemory(t *testing.T) {
 	}
 }
 
-// TestAnSRQAboveTheLimit of the RNIC is refused before it has memory.
+// TestAnSRQAboveTheLimit: it is refused before it allocates memory.
 func TestAnSRQAboveTheLimit(t *testing.T) {
 	for _, n := range []int{1 << 17, math.MaxInt} {
 		_, err := New(&Config{SRQ: n})

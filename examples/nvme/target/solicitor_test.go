@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-// TestNVME_81_Window: four hosts write at the same time, of which one disappears. No more than the window is asked for, and
-// what the lost queue had of it is given back.
+// TestNVME_81_Window: four hosts write at the same time, and one of them disappears. No more than the window is
+// requested, and the lost queue's share of it is given back.
 func TestNVME_81_Window(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		window := iwarp.NewSolicitor(solicit.Config{Fixed: 1 << 20})
@@ -50,7 +50,7 @@ func TestNVME_81_Window(t *testing.T) {
 	})
 }
 
-// TestNVME_81_NothingInCapsules: all data of writes is asked for.
+// TestNVME_81_NothingInCapsules: all data of writes is requested.
 func TestNVME_81_NothingInCapsules(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", &Config{Solicitor: iwarp.NewSolicitor(solicit.Config{Fixed: 1 << 20}), InCapsule: 8192}, nil)
@@ -63,7 +63,7 @@ func TestNVME_81_NothingInCapsules(t *testing.T) {
 	})
 }
 
-// TestNVME_82_DispatchLimit: a write that gets no part of the window for 5 s is answered with 0x022, and succeeds later.
+// TestNVME_82_DispatchLimit: a write that the window does not admit for 5 s is answered with 0x022, and succeeds later.
 func TestNVME_82_DispatchLimit(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", &Config{Solicitor: dispatchWindow(5 * time.Second)}, nil)
@@ -83,13 +83,13 @@ func TestNVME_82_DispatchLimit(t *testing.T) {
 	})
 }
 
-// dispatchWindow is a window of 1 MiB, for which an operation waits so long.
+// dispatchWindow returns a window of 1 MiB, for which an operation waits up to d.
 func dispatchWindow(d time.Duration) *iwarp.Solicitor {
 	return iwarp.NewSolicitor(solicit.Config{Fixed: 1 << 20, Dispatch: [2]time.Duration{d, d}})
 }
 
-// occupyWindow makes queue 2: it has nearly all of the window, until it is closed. The host reads nothing on it behind the
-// response to its first Flush, and so answers no RDMA Read.
+// occupyWindow makes queue 2, which has nearly all of the window until it is closed. On it, the host reads nothing after
+// the response to its first Flush, and so answers no RDMA Read.
 func (s *session) occupyWindow() {
 	slow, err := s.dial(2, 32, func(qc *iwarp.QPConfig) { qc.Setup, qc.RNRWait = nil, iwarp.RNRWaitForever })
 	require.NoError(s.t, err)
@@ -102,7 +102,7 @@ func (s *session) occupyWindow() {
 	time.Sleep(time.Second)
 }
 
-// TestNVME_82_OurHostTriesAgain: it does so as often as it may, and succeeds when the window is free again.
+// TestNVME_82_OurHostTriesAgain: as often as it may, and it succeeds when the window is free again.
 func TestNVME_82_OurHostTriesAgain(t *testing.T) {
 	for retries, wanted := range map[int]error{0: nil, 2: capsule.StatusError{Status: capsule.StatusBusy}, -1: capsule.StatusError{Status: capsule.StatusBusy}} {
 		virtual(t, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestNVME_82_OurHostTriesAgain(t *testing.T) {
 	}
 }
 
-// TestNVME_81_WindowTooSmall: a Read that never fits is an error of its command alone.
+// TestNVME_81_WindowTooSmall: a Read that never fits is an error of its command only.
 func TestNVME_81_WindowTooSmall(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", &Config{Solicitor: iwarp.NewSolicitor(solicit.Config{Fixed: 64 << 10})}, nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// TestTargetThatWasStopped for longer than the keep alive timeout gives up no host that it could not hear, and one that is gone
-// when that time is over.
+// TestTargetThatWasStopped: after longer than the keep alive timeout, it gives up no host that it could not hear until
+// then, but does give up a host that is still silent one timeout later.
 func TestTargetThatWasStopped(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		w := newWorld(t, "pipe", nil, nil)

@@ -11,19 +11,18 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A talker repeats one conversation, on connections that may end at any time. It uses the same memory for
-// all of them.
+// A talker repeats one conversation, on connections that may end at any time. It uses the same memory for all of them.
 type talker struct {
 	*session
-	mem     []byte // Connect data, data to write, and what is read
+	mem     []byte // Connect data, data to write, and data read
 	mr      *iwarp.MR
 	conn    net.Conn
 	line    *line
-	over    bool // the conversation came to its end
-	refused bool // some command was
+	over    bool // the conversation was completed
+	refused bool // some command was refused
 }
 
-// Where mem has what.
+// Offsets in mem.
 const (
 	talkWrite = capsule.ConnectDataSize
 	talkRead  = talkWrite + small
@@ -45,7 +44,8 @@ func (tk *talker) keyed(from, n int) capsule.SGL {
 	return capsule.KeyedSGL(uint32(rb.STag), rb.TO, rb.Len, false)
 }
 
-// talk has the conversation of an admin queue, or of an I/O queue, on a connection. It tells whether that came to its end.
+// talk holds the conversation of an admin queue, or of an I/O queue, on a connection. It reports whether it was
+// completed.
 func (tk *talker) talk(qid uint16, c net.Conn) (over bool) {
 	tk.conn = c
 	if qid == 0 {
@@ -69,7 +69,7 @@ func (tk *talker) call(qid uint16, entries int, cntlid uint16) bool {
 	return tk.say(m.SQE(0, tk.keyed(0, capsule.ConnectDataSize)))
 }
 
-// say sends a command, and waits for its response. false: the connection has ended.
+// say sends a command, and waits for its response. It returns false if the connection has ended.
 func (tk *talker) say(sqe capsule.SQE, behind ...byte) bool {
 	sqe.CID = 1
 	wr := iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: append(sqe.Append(nil), behind...)}
@@ -100,7 +100,7 @@ func (tk *talker) io(qid uint16) bool {
 		tk.line.qp.Close() == nil
 }
 
-// hangUp ends the connection, and frees what is the host's.
+// hangUp ends the connection, and frees the host's resources.
 func (tk *talker) hangUp() {
 	l := tk.line
 	if l.qp != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A wire is a queue of a host that writes its segments itself. There is no CRC.
+// A wire is a queue of a host that writes its segments itself, without CRCs.
 type wire struct {
 	t    *testing.T
 	conn net.Conn
 	msn  uint32
 }
 
-// The RDMAP opcodes that it uses, with the version.
+// The RDMAP opcodes in use, with the version.
 const (
 	readRequest  = 0x41
 	readResponse = 0x42
@@ -28,7 +28,7 @@ const (
 	terminate    = 0x47
 )
 
-// Octets of the headers.
+// Lengths of the headers.
 const (
 	taggedSize   = 14
 	untaggedSize = 18
@@ -67,7 +67,7 @@ func (c *wire) send(sqe capsule.SQE, behind ...byte) {
 	c.segment(append(append(b, sqe.Append(nil)...), behind...))
 }
 
-// placed sends a tagged segment: a Read Response as a rule.
+// placed sends a tagged segment, usually a Read Response.
 func (c *wire) placed(t stag.STag, to uint64, last bool, p []byte) {
 	b := []byte{0x81, readResponse}
 	if last {
@@ -78,7 +78,7 @@ func (c *wire) placed(t stag.STag, to uint64, last bool, p []byte) {
 	c.segment(append(b, p...))
 }
 
-// receive takes a segment of the target. An error tells that the connection has ended.
+// receive takes a segment of the target. An error means that the connection has ended.
 func (c *wire) receive() ([]byte, error) {
 	require.NoError(c.t, c.conn.SetReadDeadline(time.Now().Add(20*time.Second)))
 	head := make([]byte, 2)
@@ -91,7 +91,7 @@ func (c *wire) receive() ([]byte, error) {
 	return b[:n], err
 }
 
-// response takes one that tells of success.
+// response takes a response that reports success.
 func (c *wire) response() {
 	b, err := c.receive()
 	require.NoError(c.t, err)
@@ -101,7 +101,7 @@ func (c *wire) response() {
 	require.Equal(c.t, capsule.Success, cqe.Status)
 }
 
-// An asked is where the target wants the octets of an RDMA Read.
+// An asked is the place where the target wants the octets of an RDMA Read.
 type asked struct {
 	sink stag.STag
 	to   uint64
@@ -117,7 +117,7 @@ func (c *wire) asks() asked {
 	return asked{stag.STag(binary.BigEndian.Uint32(b)), binary.BigEndian.Uint64(b[4:]), int(binary.BigEndian.Uint32(b[12:]))}
 }
 
-// ends checks that the target ends the connection: with a Terminate at most, and no response.
+// ends checks that the target ends the connection, with at most a Terminate and no response.
 func (c *wire) ends(why string) {
 	for {
 		b, err := c.receive()

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// TestNVME_78_TwoForOneIdleWorker: of two commands that come while one worker waits, the second one does not stay behind the first.
+// TestNVME_78_TwoForOneIdleWorker: of two commands that meet one idle worker, the second does not wait for the first.
 func TestNVME_78_TwoForOneIdleWorker(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the worker does not come between the two

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checked type-checks files of one package, which imports nothing but pk/a..., the ones before it.
+// checked type-checks the files of one package, which imports only the given packages.
 func checked(t *testing.T, path string, files map[string]string, imports ...*Package) *Package {
 	t.Helper()
 	p := &Package{Path: path, Module: "m", Fset: token.NewFileSet(), Info: &types.Info{
@@ -114,7 +114,7 @@ func TestOrderBreaksACircleWhereItIsThinnest(t *testing.T) {
 	require.InDelta(t, 100.0/3, BestOrder(arrows, Unit).Percent(), 0.01)
 }
 
-// least is the weight of the arrows up in the best of all orders.
+// least returns the weight of the arrows up in the best of all orders.
 func least(g *graph) int {
 	best := 1 << 30
 	order := make([]int, len(g.files))

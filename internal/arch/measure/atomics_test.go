@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parts is a connection in three packages, on packages that look like those of the standard library.
+// parts returns a connection in three packages, on stand-ins for packages of the standard library.
 func parts(t *testing.T) []*Package {
 	t.Helper()
 	atomic := checked(t, "sync/atomic", map[string]string{"a.go": `type Int64 struct{ v int64 }; type Pointer[T any] struct{ v *T }`})

@@ -23,7 +23,7 @@ func TestCyclomaticNumber(t *testing.T) {
 		// Plain switches.
 		{`switch op { case A: return 1; case 2, pkg.B: x = 2; case -C, D | E: f(); case (F): break; default: g() }`, 2},
 		{`switch op { case A: case B: }`, 2},
-		// They are not, by a body of two statements, one that branches, and a case that is no constant.
+		// Not plain: a body of two statements, a body that branches, and cases that are not constant.
 		{`switch op { case A: f(); g(); case B: h() }`, 3},
 		{`switch op { case A: if b { c() }; case B: h() }`, 4},
 		{`switch op { case f(): g(); case B: h() }`, 3},

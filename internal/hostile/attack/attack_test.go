@@ -11,7 +11,8 @@ import (
 
 var told = Target{STag: 0x01020304, TO: 0x1000, Len: 4096, Else: []stag.STag{5, 6}, NQN: "nqn.2026-11.org.example:target"}
 
-// TestConversationsComeAgain from the same layer, seed and number, and from nothing else.
+// TestConversationsComeAgain: the same layer, seed and number give the same conversation. Another seed mostly gives
+// another one.
 func TestConversationsComeAgain(t *testing.T) {
 	for _, l := range Layers() {
 		different := 0
@@ -26,7 +27,7 @@ func TestConversationsComeAgain(t *testing.T) {
 	}
 }
 
-// TestEveryLayerIsBentInEveryWay, and some conversations are left as they are.
+// TestEveryLayerIsBentInEveryWay: some conversations are left as they are.
 func TestEveryLayerIsBentInEveryWay(t *testing.T) {
 	for _, l := range Layers() {
 		ways, good := make(map[string]int), 0
@@ -47,7 +48,7 @@ func TestEveryLayerIsBentInEveryWay(t *testing.T) {
 	}
 }
 
-// TestAttackersThatWereToldNothing attack all the same.
+// TestAttackersThatWereToldNothing: they attack all the same.
 func TestAttackersThatWereToldNothing(t *testing.T) {
 	for _, l := range Layers() {
 		for n := range uint64(1000) {
@@ -56,7 +57,7 @@ func TestAttackersThatWereToldNothing(t *testing.T) {
 	}
 }
 
-// TestHeadersThatAreBentTwice: a segment that was made untagged has a shorter header than one should.
+// TestHeadersThatAreBentTwice: a segment that was made untagged has a shorter header than an untagged segment should.
 func TestHeadersThatAreBentTwice(t *testing.T) {
 	for n := range uint64(10_000) {
 		require.NotEmpty(t, Make(DDP, 1, n, told).Steps)

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve takes connections and gives what comes to the channel.
+// serve accepts connections and passes what arrives to the channel.
 func serve(t *testing.T) (addr string, came <-chan []byte) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +62,7 @@ func TestConversationIsPlayed(t *testing.T) {
 	require.EqualValues(t, 5, o.Got)
 }
 
-// TestRunHoldsAsManyAsAsked of all layers in turn, and ends.
+// TestRunHoldsAsManyAsAsked: it takes the layers in turn, and ends.
 func TestRunHoldsAsManyAsAsked(t *testing.T) {
 	addr, _ := serve(t)
 	addrs := map[attack.Layer]string{attack.TCP: addr, attack.MPA: addr}
@@ -86,7 +86,8 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	require.NotZero(t, tally.Total().Conversations)
 }
 
-// TestNoConversationWithoutTime: one that had no time for a connection was not held, and says nothing of the target.
+// TestNoConversationWithoutTime: a conversation without time for a connection was not held, and says nothing about the
+// target.
 func TestNoConversationWithoutTime(t *testing.T) {
 	addr, _ := serve(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -95,7 +96,7 @@ func TestNoConversationWithoutTime(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestAttackersWithoutATarget go on.
+// TestAttackersWithoutATarget: they go on.
 func TestAttackersWithoutATarget(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -112,7 +113,7 @@ func TestAttackersWithoutATarget(t *testing.T) {
 	require.Equal(t, tally.Total().Conversations, tally.Total().Refused, "none of them was held when the time was over")
 }
 
-// TestAssociationTakesTagAndCookie from an INIT ACK, and nothing from what is none.
+// TestAssociationTakesTagAndCookie: it takes them from an INIT ACK, and nothing from any other chunk.
 func TestAssociationTakesTagAndCookie(t *testing.T) {
 	c, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ func TestDocumentIsFresh(t *testing.T) {
 	require.Equal(t, string(report()), string(got), "stale: run go run ./internal/hostile/table")
 }
 
-// rows are those of all groups.
+// rows returns the rows of all groups.
 func rows() (all []attack) {
 	for _, g := range groups() {
 		all = append(all, g.attacks...)
@@ -59,7 +59,7 @@ func TestEverySectionIsThere(t *testing.T) {
 	}
 }
 
-// testsOf are the tests of one package.
+// testsOf returns the tests of one package.
 func testsOf(t *testing.T, pkg string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pkg), "*_test.go"))
@@ -96,7 +96,7 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// TestNamedDefectsExist: each is one of a test of its row, and each of the series ATK is in its row.
+// TestNamedDefectsExist: each defect belongs to a test of its row, and each defect of the series ATK is in its row.
 func TestNamedDefectsExist(t *testing.T) {
 	l, err := list.Load()
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ func completion(id uint64, op iwarp.Op, st iwarp.Status) iwarp.WC {
 	return wc
 }
 
-// TestCompletionsThatAreWrong: in each of them one thing is wrong, and is noticed.
+// TestCompletionsThatAreWrong: each list has one fault, which is noticed.
 func TestCompletionsThatAreWrong(t *testing.T) {
 	const ok, flushed, access = iwarp.StatusSuccess, iwarp.StatusFlushed, iwarp.StatusRemoteAccess
 	write, send, add := iwarp.OpRDMAWrite, iwarp.OpSend, iwarp.OpFetchAdd
@@ -34,8 +34,8 @@ func TestCompletionsThatAreWrong(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		wcs    []iwarp.WC
-		sent   string // what checkSent says of it, of a queue on which nothing fails
-		doubts string // what checkDoubted says of it, of one that has ended
+		sent   string // checkSent's answer, for a queue on which nothing fails
+		doubts string // checkDoubted's answer, for a queue that has ended
 	}{
 		{"all is well", []iwarp.WC{completion(0, write, ok), completion(2, add, ok)}, "", ""},
 		{"lost", []iwarp.WC{completion(0, write, ok)}, "no completion of #2", "no completion of #2"},
@@ -72,7 +72,7 @@ func says(t *testing.T, want string, err error, name string) {
 	require.ErrorContains(t, err, want, name)
 }
 
-// TestOctetsInDoubt: what is confirmed must be there, what is not may be, octet by octet, and nothing else.
+// TestOctetsInDoubt: confirmed octets must be there, any unconfirmed octet may be, and no others.
 func TestOctetsInDoubt(t *testing.T) {
 	mem := &Mem{Name: "memory"}
 	writes := func(off int, data string) *Work {

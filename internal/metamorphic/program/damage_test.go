@@ -36,7 +36,7 @@ func sharedHosts(t *testing.T) *[2]*Host {
 	return &hosts
 }
 
-// TestDamage: whatever happens to a connection, the rules for faults hold; and nothing is left at hosts that live on.
+// TestDamage: whatever happens to a connection, the rules for faults hold, and hosts that live on keep nothing of it.
 func TestDamage(t *testing.T) {
 	var tally Tally
 	r := Runner{Hosts: sharedHosts(t), Tally: &tally}
@@ -59,7 +59,7 @@ func TestDamage(t *testing.T) {
 	require.Positive(t, sum.Posted[iwarp.OpFetchAdd])
 }
 
-// TestWhatIsLeftOutIsNoticed: a completion that is lost, and an octet that is not compared.
+// TestWhatIsLeftOutIsNoticed: a lost completion, and an octet that is not compared.
 func TestWhatIsLeftOutIsNoticed(t *testing.T) {
 	p, err := Parse("0b register r=0 len=100\n0a write len=100\n0a send len=10\n")
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// everyKind is a program with a work request of each kind behind a Cut.
+// everyKind is a program with a work request of each kind after a Cut.
 const everyKind = `
 0a register r=0 len=64
 0b register r=0 how=bound len=200
@@ -49,7 +49,7 @@ type ends struct{ well, failed map[iwarp.Op]int }
 
 func newEnds() *ends { return &ends{make(map[iwarp.Op]int), make(map[iwarp.Op]int)} }
 
-// breaks runs everyKind with one damage. It wants the rules for faults to hold, and counts how the work has ended.
+// breaks runs everyKind with one damage. It requires that the rules for faults hold, and counts how the work ended.
 func (n *ends) breaks(t *testing.T, r *Runner, cfg Config, side int, how string, at int) *run {
 	t.Helper()
 	p, err := Parse(fmt.Sprintf(everyKind, "ab"[side], how, at))
@@ -70,11 +70,12 @@ func (n *ends) breaks(t *testing.T, r *Runner, cfg Config, side int, how string,
 	return x
 }
 
-// strides is how many octets further each damage is than the one before.
+// strides is the distance in octets between one damage and the next.
 var strides = map[bool]int{false: 1, true: 11}[raceorder.Enabled]
 
-// TestDDP_60_61_VERBS_49_DamageAtEveryOctet: all work is posted, and then so many octets of one end pass. Every kind of work request
-// completes once, with success only if its effect is in place. RDMA Reads wait for a window that has room for one.
+// TestDDP_60_61_VERBS_49_DamageAtEveryOctet: all work is posted, and then so many octets of one end pass. Every work
+// request completes once, with success only if its effect is in place. RDMA Reads wait for a window with room for one of
+// them.
 func TestDDP_60_61_VERBS_49_DamageAtEveryOctet(t *testing.T) {
 	cfg := Config{Network: Pipe, Window: 64}
 	for how, stride := range map[string]int{damage.Reset: 1, damage.FIN: 1, damage.Corrupt: 3, damage.HalfClose: 5, damage.Stall: 41, damage.Vanish: 5} {
@@ -96,19 +97,19 @@ func TestDDP_60_61_VERBS_49_DamageAtEveryOctet(t *testing.T) {
 	}
 }
 
-// octets is how many octets a side sends in all.
+// octets returns how many octets a side sends in total.
 func (n *ends) octets(t *testing.T, r *Runner, cfg Config, side int) int {
 	t.Helper()
 	return n.breaks(t, r, cfg, side, damage.Reset, 1<<20).cuts[0].Passed(side)
 }
 
-// wantBoth wants each kind of work request to have succeeded, and to have failed where octets are lost.
+// wantBoth requires that work requests of each kind succeeded, and that some failed if octets are lost.
 func (n *ends) wantBoth(t *testing.T, how string) {
 	t.Helper()
 	for i := range 256 {
 		op := iwarp.Op(i)
 		if strings.HasPrefix(op.String(), "Op(") || op == iwarp.OpRecv || op == iwarp.OpRecvImm {
-			continue // there is none, or it is one of a completion
+			continue // there is no such Op, or it occurs only in completions
 		}
 		require.Positive(t, n.well[op], "%v is in everyKind", op)
 		if how != damage.Stall {
@@ -117,7 +118,7 @@ func (n *ends) wantBoth(t *testing.T, how string) {
 	}
 }
 
-// TestDDP_60_61_DamageOverTCP: the same behind some of the octets of TCP and of TLS, in real time.
+// TestDDP_60_61_DamageOverTCP: the same damage after some of the octets of TCP and of TLS, in real time.
 func TestDDP_60_61_DamageOverTCP(t *testing.T) {
 	for _, cfg := range []Config{{Network: TCP, Window: 64}, {Network: TLS, Window: 64}} {
 		n := newEnds()
@@ -137,8 +138,9 @@ func TestDDP_60_61_DamageOverTCP(t *testing.T) {
 	}
 }
 
-// TestDamageAtEveryDatagram: what is lost, corrupt or late is sent again. An end that nothing comes from any more, or that
-// sends from another address, is missed after some seconds; one that gets a forged ABORT ends at once, and the other with it. The last datagrams are heartbeats, which take as long.
+// TestDamageAtEveryDatagram: lost, corrupt or late datagrams are sent again. If an end falls silent or sends from
+// another address, its peer notices after some seconds. An end that gets a forged ABORT ends at once, and its peer with
+// it. The last datagrams are heartbeats, which take as long.
 func TestDamageAtEveryDatagram(t *testing.T) {
 	cfg := Config{Network: SCTPUDP, Window: 64}
 	for how, repaired := range map[string]bool{
@@ -151,7 +153,7 @@ func TestDamageAtEveryDatagram(t *testing.T) {
 					n := newEnds()
 					r := &Runner{Wait: 5 * time.Minute, ListenPacket: wiretest.NewPacketNetwork(0, 1).ListenPacket}
 					total := n.breaks(t, r, cfg, side, damage.Lose, 1<<20).sockets.Passed(side)
-					for at := 0; at < total; at += min(strides, 3) { // there are some twenty
+					for at := 0; at < total; at += min(strides, 3) { // there are about twenty
 						n.breaks(t, r, cfg, side, how, at)
 					}
 					if repaired {

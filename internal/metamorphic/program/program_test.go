@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
-// here are the networks that every machine has.
+// here are the networks that every machine supports.
 var here = []string{Pipe, TCP, TLS, SCTPUDP}
 
 // finds fails the test with everything that a Runner has found.
@@ -29,9 +29,9 @@ func finds(t *testing.T, f *Failure) {
 // programs is how many random programs a test runs: fewer with the race detector, which takes five times as long.
 var programs = map[bool]int{false: 100, true: 30}[raceorder.Enabled]
 
-// TestVERBS_49_70_RandomPrograms: the same programs each time, over every network that needs nothing but this
-// process, with options of framing at random. No completion is lost, doubled or out of order, and memory is what the
-// model says. The command runs others, and for longer.
+// TestVERBS_49_70_RandomPrograms runs the same programs each time, over every network that needs only this process, with
+// random framing options. No completion is lost, doubled or out of order, and memory agrees with the model. The command
+// runs other programs, and for longer.
 func TestVERBS_49_70_RandomPrograms(t *testing.T) {
 	var r Runner
 	for seed := range uint64(programs) {
@@ -122,7 +122,7 @@ func TestConfigThatCannotBeUsedIsSkipped(t *testing.T) {
 	require.Equal(t, configs[:1], skipped)
 }
 
-// TestDamagedDatagramsAreOfOneConnection: others would lose theirs, too, of which the model knows nothing.
+// TestDamagedDatagramsAreOfOneConnection: other connections would also lose datagrams, which the model does not know of.
 func TestDamagedDatagramsAreOfOneConnection(t *testing.T) {
 	p, err := Parse("connections 2\n1b cut how=half\n0a send len=3")
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestDamagedDatagramsAreOfOneConnection(t *testing.T) {
 	require.ErrorContains(t, why, "share the sockets")
 }
 
-// TestGeneratorKnowsEveryVerb: nothing that a program can say is left out.
+// TestGeneratorKnowsEveryVerb: it uses everything that a program can express.
 func TestGeneratorKnowsEveryVerb(t *testing.T) {
 	seen := make(map[string]bool)
 	for seed := range uint64(300) {

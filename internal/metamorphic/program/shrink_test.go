@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestShrinkFindsTheCause: a Runner that spoils what it sees of each Swap over TCP makes a random program fail. What is left of the
-// program is a Swap, the region that it is for, and TCP beside one other Config.
+// TestShrinkFindsTheCause: a Runner that spoils what it sees of each Swap over TCP makes a random program fail. The
+// reduced program has a Swap, its region, and TCP beside one other Config.
 func TestShrinkFindsTheCause(t *testing.T) {
 	spoils := Runner{Spoil: func(c Config, o Outcome) {
 		if c.Network == TCP {
@@ -37,7 +37,8 @@ func TestShrinkFindsTheCause(t *testing.T) {
 	finds(t, new(Runner).Run(small, small.Configs))
 }
 
-// TestShrinkStops: with a predicate that always holds nothing is left, and no more than so many programs are run.
+// TestShrinkStops: with a predicate that always holds, nothing is left. No more than the given number of programs are
+// run.
 func TestShrinkStops(t *testing.T) {
 	p := Generate(rand.New(rand.NewPCG(1, 1)))
 	p.Configs = []Config{{Network: TCP, NoCRC: true, Markers: "ab", ULPDU: 500, Plain: true, Reads: 1, SameCQ: true, Waits: true}}
@@ -47,7 +48,7 @@ func TestShrinkStops(t *testing.T) {
 	require.Equal(t, 10, n)
 }
 
-// TestShrinkMakesNumbersSmaller: to the least with which the program fails.
+// TestShrinkMakesNumbersSmaller: down to the smallest with which the program fails.
 func TestShrinkMakesNumbersSmaller(t *testing.T) {
 	p := Program{Conns: 1, Ops: []Op{{Verb: Write, Len: 1000, Src: 7, Fence: "read", Inline: true}}}
 	small := Shrink(p, 1000, func(p Program) bool { return len(p.Ops) == 1 && p.Ops[0].Len >= 123 })

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// standIn is a repository with a module that builds in a moment; its command is a stand-in for ours.
+// standIn makes a repository with a module that builds quickly. Its command is a stand-in for ours.
 func standIn(t *testing.T, program string) string {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {

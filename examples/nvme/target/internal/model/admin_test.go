@@ -9,14 +9,14 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// identify asks for a page.
+// identify requests a page.
 func (l *line) identify(m capsule.Identify) []byte {
 	l.w.t.Helper()
 	l.ok(l.ask(m.SQE(l.next(), l.at(capsule.PageSize))))
 	return l.data
 }
 
-// fields are what is expected at offsets of a page, all other octets being zero.
+// fields checks values at offsets of a page. All other octets must be zero.
 func fields(t *testing.T, page []byte, want map[int]any) {
 	t.Helper()
 	page = append([]byte(nil), page...)
@@ -74,7 +74,8 @@ func TestNVME_43_DiscoveryController(t *testing.T) {
 	})
 }
 
-// What is advertised is what all namespaces can do. The serial number is the same after a restart.
+// TestNVME_43_Capabilities: the target advertises what all namespaces support. The serial number stays the same after a
+// restart.
 func TestNVME_43_Capabilities(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Compare, c.InCapsule = false, 8192 })
 	durable := namespace(1)
@@ -185,7 +186,7 @@ func TestNVME_47_CommandSetAndOthers(t *testing.T) {
 	}
 }
 
-// A command that no back end has begun with is aborted.
+// TestNVME_57_Abort: a command that no back end has begun is aborted.
 func TestNVME_57_Abort(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -221,8 +222,8 @@ func TestNVME_57_Abort(t *testing.T) {
 	}
 }
 
-// As many aborted commands as the queue has entries may wait for a back end that is busy. Then none is aborted until one of them
-// was found to be.
+// TestNVME_57_AbortedCommandsAreBounded: as many aborted commands as the queue has entries may wait for a busy back end.
+// After that, no more are aborted until one of them was found to be.
 func TestNVME_57_AbortedCommandsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -246,7 +247,8 @@ func TestNVME_57_AbortedCommandsAreBounded(t *testing.T) {
 	require.True(t, aborts())
 }
 
-// A command whose data is being fetched ends when that has come: its key is in use until then.
+// TestNVME_57_AbortWhileFetching: a command whose data is being fetched ends when the data has come: its key is in use
+// until then.
 func TestNVME_57_AbortWhileFetching(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -318,7 +320,7 @@ func TestNVME_59_DiscoveryControllers(t *testing.T) {
 	io.refused(capsule.StatusInvalidLogPage, 0, io.ask(capsule.NewGetLogPage(capsule.LogDiscovery, 0, 1024, true).SQE(io.next(), io.at(1024))))
 }
 
-// Disconnect ends an I/O queue behind its response.
+// TestNVME_84_Disconnect: Disconnect ends an I/O queue after its response.
 func TestNVME_84_Disconnect(t *testing.T) {
 	w := newWorld(t)
 	admin := w.ready()

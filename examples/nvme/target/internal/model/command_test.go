@@ -22,7 +22,7 @@ func TestNVME_15_Flags(t *testing.T) {
 	require.Empty(t, w.ops)
 }
 
-// All 16 bits of a CID come back. One that is outstanding is refused, and the first command goes on.
+// TestNVME_16_CIDs: all 16 bits of a CID come back. A CID that is outstanding is refused, and its first command goes on.
 func TestNVME_16_CIDs(t *testing.T) {
 	w, l := storageLine(t)
 	for _, cid := range []uint16{0, 0xFFFF, 0xF01F, 0x101F} {
@@ -49,7 +49,7 @@ func TestNVME_16_CIDs(t *testing.T) {
 	require.Len(t, w.ops, 7)
 }
 
-// Data in the capsule ends with it.
+// TestNVME_21_InCapsule: the data in a capsule ends with the capsule.
 func TestNVME_21_InCapsule(t *testing.T) {
 	w, l := storageLine(t)
 	write := capsule.RW{Opcode: capsule.OpWrite, NSID: 1}
@@ -78,7 +78,7 @@ func TestNVME_22_InCapsuleToTheHost(t *testing.T) {
 
 var data16 = make([]byte, 16)
 
-// When it is off, only Connect can have data in the capsule.
+// TestNVME_23_InCapsuleOff: when in-capsule data is off, only Connect can have data in the capsule.
 func TestNVME_23_InCapsuleOff(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.InCapsule = 0 })
 	w.add(namespace(1))
@@ -108,7 +108,7 @@ func TestNVME_24_ShortMessages(t *testing.T) {
 	}
 }
 
-// The key of each command that asks for it is invalidated, with each status; no other one is.
+// TestNVME_27_Invalidate: the key of each command that requests it is invalidated, with any status. No other key is.
 func TestNVME_27_Invalidate(t *testing.T) {
 	_, l := storageLine(t)
 	form := func(c capsule.SQE) (bool, uint32) {
@@ -142,7 +142,7 @@ func TestNVME_27_Invalidate(t *testing.T) {
 	require.False(t, inv)
 }
 
-// Data goes to the host with a success, and never with an error.
+// TestNVME_27_DataOnlyWithSuccess: data goes to the host with a success, and never with an error.
 func TestNVME_27_DataOnlyWithSuccess(t *testing.T) {
 	w, l := storageLine(t)
 	l.ok(l.ask(l.read(0, 2)))
@@ -155,7 +155,7 @@ func TestNVME_27_DataOnlyWithSuccess(t *testing.T) {
 	require.Equal(t, capsule.DataNone, l.last.Data.Kind)
 }
 
-// SQHD counts responses, and begins again behind SQSIZE. Before Connect it is 0.
+// TestNVME_80_SQHD: SQHD counts responses, and wraps after SQSIZE. Before Connect it is 0.
 func TestNVME_80_SQHD(t *testing.T) {
 	w := newWorld(t)
 	l := w.arrive(hostA, idA, 0, 32)
@@ -170,7 +170,7 @@ func TestNVME_80_SQHD(t *testing.T) {
 	require.Equal(t, uint16(1), small.ask(capsule.KeepAliveSQE(2)).SQHD)
 }
 
-// The engine ends a command for which there is no memory, or whose grant takes too long; the host may try again.
+// TestNVME_82_Busy: the engine ends a command without memory, or one whose grant takes too long. The host may try again.
 func TestNVME_82_Busy(t *testing.T) {
 	w, l := storageLine(t)
 	w.hold[DoFetch], w.hold[DoExecute] = true, true
@@ -186,7 +186,7 @@ func TestNVME_82_Busy(t *testing.T) {
 		require.Empty(t, a.Queue.Finish(a.Ref, capsule.Success, nil), "it has ended")
 		require.Empty(t, a.Queue.Fetched(0, a.Ref, make([]byte, lba), nil))
 	}
-	// Nor is another command ended that is in its place.
+	// Nor is another command ended that has taken its place.
 	l.send(l.read(0, 1))
 	old := w.goOn()
 	w.do(old.Queue.Finish(old.Ref, capsule.StatusBusy, nil))
@@ -202,7 +202,7 @@ func TestNVME_82_Busy(t *testing.T) {
 	l.ok(l.ask(l.rw(capsule.OpWrite, 0, 1)))
 }
 
-// A Connect for which there is no memory is a Connect that failed.
+// TestNVME_82_BusyConnect: a Connect without memory is a Connect that failed.
 func TestNVME_82_BusyConnect(t *testing.T) {
 	w := newWorld(t)
 	w.hold[DoFetch] = true
@@ -214,7 +214,7 @@ func TestNVME_82_BusyConnect(t *testing.T) {
 	require.Zero(t, w.target.controllers)
 }
 
-// A host that has more commands outstanding than the queue has receives loses the queue.
+// TestNVME_89_QueueDepth: a host with more commands outstanding than the queue has receives loses the queue.
 func TestNVME_89_QueueDepth(t *testing.T) {
 	w, l := storageLine(t)
 	w.hold[DoExecute] = true
@@ -230,7 +230,7 @@ func TestNVME_89_QueueDepth(t *testing.T) {
 	}
 }
 
-// What an engine may write to a log.
+// TestStrings has what an engine may write to a log.
 func TestStrings(t *testing.T) {
 	require.Equal(t, "respond fetch fill execute flush close Do(0) Do(9)",
 		fmt.Sprint(DoRespond, " ", DoFetch, " ", DoFill, " ", DoExecute, " ", DoFlush, " ", DoClose, " ", Do(0), " ", Do(9)))
@@ -238,7 +238,7 @@ func TestStrings(t *testing.T) {
 		fmt.Sprint(OpRead, " ", OpWrite, " ", OpCompare, " ", OpWriteZeroes, " ", OpTrim, " ", OpFlush, " ", OpKind(0)))
 }
 
-// Buffers that the engine passes in have been used before: each octet of them is written.
+// TestNVME_91_NoOctetsOfOthers: the engine may pass in used buffers: each of their octets is overwritten.
 func TestNVME_91_NoOctetsOfOthers(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -266,8 +266,8 @@ func TestNVME_91_NoOctetsOfOthers(t *testing.T) {
 	clean(l, capsule.GetFeatures{FID: capsule.FeatureHostID, Value: 1}.SQE(l.next(), l.at(16)))
 }
 
-// TestNVME_82_ZeroRef: the zero Ref, which an action without a command has, is none of a command: not of the first one, and
-// not of one after as many as there are generations.
+// TestNVME_82_ZeroRef: the zero Ref of an action without a command belongs to no command: neither to the first one, nor
+// to one after all generations have been used.
 func TestNVME_82_ZeroRef(t *testing.T) {
 	w, l := storageLine(t)
 	w.hold[DoExecute] = true

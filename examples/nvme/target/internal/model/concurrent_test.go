@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// Queues, changes of the configuration and time go on at once, which the race detector watches.
+// TestConcurrentUse: queues, configuration changes and time proceed at once, under the race detector.
 func TestConcurrentUse(t *testing.T) {
 	const rounds = 300
 	w := newWorld(t)

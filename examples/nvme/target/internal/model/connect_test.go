@@ -11,7 +11,7 @@ import (
 
 type connectChange = func(*capsule.Connect, *capsule.ConnectData)
 
-// Each row is refused, with what comes behind it in the table wrong as well.
+// TestNVME_32_ConnectRows: each row is refused, even if the rows after it in the table are wrong as well.
 func TestNVME_32_ConnectRows(t *testing.T) {
 	const cntlidUnknown = 77
 	noHost := func(_ *capsule.Connect, d *capsule.ConnectData) { d.HostNQN = "nqn.none" }
@@ -74,7 +74,7 @@ func TestNVME_32_ConnectRows(t *testing.T) {
 	}
 }
 
-// Rows 1 to 3 and 14, which need a certain state.
+// TestNVME_32_ConnectInSequence has rows 1 to 3 and 14, which need a certain state.
 func TestNVME_32_ConnectInSequence(t *testing.T) {
 	w := newWorld(t)
 	l := w.arrive(hostA, idA, 0, 32)
@@ -96,12 +96,12 @@ func TestNVME_32_ConnectInSequence(t *testing.T) {
 	again := w.arrive(hostA, idA, 2, 32)
 	again.refused(capsule.StatusSequenceError, 0, again.connect(storage, l.cntlid()))
 
-	l.setCC(0x464001) // a shutdown is under way, or over
+	l.setCC(0x464001) // a shutdown is in progress, or complete
 	late := w.arrive(hostA, idA, 1, 32)
 	late.refused(capsule.StatusSequenceError, 0, late.connect(storage, l.cntlid()))
 }
 
-// The second command that fails before Connect has succeeded ends the connection.
+// TestNVME_32_SecondFailureCloses: the second command that fails before Connect has succeeded ends the connection.
 func TestNVME_32_SecondFailureCloses(t *testing.T) {
 	w := newWorld(t)
 	l := w.arrive(hostA, idA, 0, 32)
@@ -128,7 +128,7 @@ func TestNVME_33_CNTLID(t *testing.T) {
 	require.Equal(t, []string{hostA, storage}, []string{c.HostNQN(), c.SubNQN()})
 }
 
-// A host may try again when it is refused for a limit, or since the target stops.
+// TestNVME_34_TransientRefusals: a host may try again after a refusal because of a limit, or because the target stops.
 func TestNVME_34_TransientRefusals(t *testing.T) {
 	w := newWorld(t)
 	l := w.arrive(hostA, idA, 0, 32)
@@ -140,7 +140,7 @@ func TestNVME_34_TransientRefusals(t *testing.T) {
 	require.Equal(t, capsule.RejectNoResources, reject)
 }
 
-// Another host gets the same answer whether the controller exists or not.
+// TestNVME_35_ControllersOfOthers: another host gets the same answer whether the controller exists or not.
 func TestNVME_35_ControllersOfOthers(t *testing.T) {
 	w := newWorld(t)
 	admin := w.ready()
@@ -167,7 +167,7 @@ func TestNVME_36_NoFlowControl(t *testing.T) {
 	require.Equal(t, uint16(0xFFFF), l.ask(capsule.KeepAliveSQE(9)).SQHD)
 }
 
-// The other bits of CATTR say nothing about flow control.
+// TestNVME_36_OtherAttributes: the other bits of CATTR say nothing about flow control.
 func TestNVME_36_OtherAttributes(t *testing.T) {
 	const others = ^uint8(capsule.AttrNoFlowControl)
 	for attrs, want := range map[uint8][2]uint16{0: {1, 2}, others: {1, 2}, 0xFF: {0xFFFF, 0xFFFF}} {
@@ -193,7 +193,7 @@ func TestNVME_37_MalformedNames(t *testing.T) {
 	require.Contains(t, l.last.Refusal.String(), `"nqn.\x1b"`)
 }
 
-// Ids are given in turn, and after the last one from 1 on again.
+// TestNVME_42_CNTLIDsInTurn: ids are assigned in turn, and after the last one from 1 again.
 func TestNVME_42_CNTLIDsInTurn(t *testing.T) {
 	w := newWorld(t)
 	first := w.admin(hostA, idA, storage)
@@ -208,7 +208,7 @@ func TestNVME_42_CNTLIDsInTurn(t *testing.T) {
 	require.Equal(t, uint16(2), next.cntlid(), "1 is in use")
 }
 
-// While the data of a Connect is fetched, another one comes. One of them makes the controller.
+// TestNVME_32_TwoConnectsAtOnce: while the data of a Connect is fetched, another one comes. One of them makes the controller.
 func TestNVME_32_TwoConnectsAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.hold[DoFetch] = true

@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// The ORD of the Reply is never 0, and a configuration that wants none is refused.
+// TestNVME_2_ORD: the ORD of the Reply is never 0, and a configuration of 0 is refused.
 func TestNVME_2_ORD(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct{ ird, want int }{{1, 1}, {16, 16}, {128, 16}} {
@@ -122,7 +122,8 @@ func TestNVME_12_NoConnect(t *testing.T) {
 	require.False(t, connected.isClosed())
 }
 
-// The loss of an I/O queue leaves the controller, and its number can connect again; that of the admin queue ends all.
+// TestNVME_84_LostQueues: the loss of an I/O queue leaves the controller, and its number can connect again. The loss of
+// the admin queue ends them all.
 func TestNVME_84_LostQueues(t *testing.T) {
 	w := newWorld(t)
 	admin := w.ready()
@@ -184,7 +185,7 @@ func TestNVME_89_Controllers(t *testing.T) {
 	w.admin(hostB, idB, storage)
 }
 
-// When the target ends, so do all controllers and connections.
+// TestNVME_86_CloseAll: when the target ends, so do all controllers and connections.
 func TestNVME_86_CloseAll(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))

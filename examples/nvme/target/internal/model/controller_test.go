@@ -78,7 +78,7 @@ func TestNVME_39_UnsupportedFields(t *testing.T) {
 	}
 }
 
-// SHST is 1 until all volatile namespaces were flushed.
+// TestNVME_40_Shutdown: SHST is 1 until all volatile namespaces are flushed.
 func TestNVME_40_Shutdown(t *testing.T) {
 	w := newWorld(t)
 	durable := namespace(2)
@@ -96,8 +96,9 @@ func TestNVME_40_Shutdown(t *testing.T) {
 	require.Empty(t, w.held)
 }
 
-// A command that comes while the controller ends, before its queue is closed, gets no response: a status with DNR would be an
-// error of I/O at the host, which otherwise repeats the command on its next connection.
+// TestNVME_40_NoStatusFromAnEndedController: a command that comes after its controller has ended, and before its queue
+// is closed, gets no response. A status with DNR would be an I/O error at the host, which otherwise repeats the command
+// on its next connection.
 func TestNVME_40_NoStatusFromAnEndedController(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -111,7 +112,7 @@ func TestNVME_40_NoStatusFromAnEndedController(t *testing.T) {
 	}
 }
 
-// If the flush fails, the host sees that the controller has failed, until it resets it.
+// TestNVME_40_FailedFlush: if the flush fails, the host sees a failed controller, until it resets the controller.
 func TestNVME_40_FailedFlush(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -123,7 +124,7 @@ func TestNVME_40_FailedFlush(t *testing.T) {
 	require.Equal(t, capsule.CSTS{}, l.csts())
 }
 
-// The flush of a shutdown that a reset has ended does not complete the next one.
+// TestNVME_40_LateFlush: the flush of a shutdown that a reset has ended does not complete the next shutdown.
 func TestNVME_40_LateFlush(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -151,7 +152,8 @@ func TestNVME_40_LateFlush(t *testing.T) {
 	require.False(t, more)
 }
 
-// The flush of one controller is that of all that shut down before it begins. It need not be done for those that are reset before.
+// TestNVME_40_FlushOfSeveral: a flush serves all controllers that shut down before it begins. It is not needed for those
+// that are reset before.
 func TestNVME_40_FlushOfSeveral(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -185,7 +187,8 @@ func TestNVME_40_FlushOfSeveral(t *testing.T) {
 	require.False(t, more)
 }
 
-// A reset closes the I/O queues. RDY is 0 when their connections have ended and no back end works for them.
+// TestNVME_41_Reset: a reset closes the I/O queues. RDY becomes 0 when their connections have ended and no back end
+// works for them.
 func TestNVME_41_Reset(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -211,7 +214,7 @@ func TestNVME_41_Reset(t *testing.T) {
 	require.Empty(t, one.answersBut(1))
 }
 
-// The back end may be ready before the connection has ended, and the host may set EN before RDY is 0.
+// TestNVME_41_ResetOtherOrders: the back end may be ready before the connection has ended, and EN may be set before RDY is 0.
 func TestNVME_41_ResetOtherOrders(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -233,10 +236,10 @@ func TestNVME_41_ResetOtherOrders(t *testing.T) {
 	again.ok(again.ask(again.read(0, 1)))
 }
 
-// answersBut is the answers after the first n.
+// answersBut returns the answers after the first n.
 func (l *line) answersBut(n int) []capsule.CQE { return l.answers[n:] }
 
-// A reset ends what is parked on the admin queue, and sets the features back.
+// TestNVME_41_ResetOfTheAdminQueue: a reset ends the parked commands of the admin queue, and resets the features.
 func TestNVME_41_ResetOfTheAdminQueue(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -261,7 +264,7 @@ func TestNVME_41_ResetOfTheAdminQueue(t *testing.T) {
 	}
 }
 
-// On shutdown and at the end, what is parked is not answered.
+// TestNVME_40_ParkedAtShutdown: on shutdown and at the end, parked commands are not answered.
 func TestNVME_40_ParkedAtShutdown(t *testing.T) {
 	w := newWorld(t)
 	l := w.ready()

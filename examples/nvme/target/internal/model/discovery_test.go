@@ -42,7 +42,7 @@ func TestNVME_87_LogOctets(t *testing.T) {
 	require.Equal(t, log[:1024], l.log(capsule.LogDiscovery, 0, 1024, false))
 }
 
-// The address is the one to which the host connected, or a configured one.
+// TestNVME_87_Addresses: the address is the one to which the host connected, or a configured one.
 func TestNVME_87_Addresses(t *testing.T) {
 	six := Address{capsule.AddressIPv6, "2001:db8::1", "99"}
 	for _, c := range []struct{ configured, want Address }{
@@ -58,7 +58,7 @@ func TestNVME_87_Addresses(t *testing.T) {
 	}
 }
 
-// A host sees what it may use.
+// TestNVME_87_PerHost: a host sees the subsystems that it may use.
 func TestNVME_87_PerHost(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.discover(hostA, idA), w.discover(hostB, idB)
@@ -78,7 +78,7 @@ func TestNVME_87_PerHost(t *testing.T) {
 	require.Greater(t, fourth, second+1)
 }
 
-// Reads at other offsets are of the content that the read at offset 0 has seen.
+// TestNVME_87_Snapshot: reads at other offsets return the content that the read at offset 0 has seen.
 func TestNVME_87_Snapshot(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.discover(hostA, idA), w.discover(hostA, idA)
@@ -97,7 +97,7 @@ func TestNVME_87_Snapshot(t *testing.T) {
 	a.refused(capsule.StatusInvalidField, 0, a.ask(c))
 }
 
-// A discovery controller that stays reports changes.
+// TestNVME_88_ChangeEvent: a persistent discovery controller reports changes.
 func TestNVME_88_ChangeEvent(t *testing.T) {
 	w := newWorld(t)
 	l := w.discover(hostA, idA)
@@ -120,7 +120,7 @@ func TestNVME_88_ChangeEvent(t *testing.T) {
 	l.isEvent(1002, 0x0070F002)
 }
 
-// Controllers of a host that is not allowed any more end, and it cannot come back.
+// TestNVME_93_HostRemoved: the controllers of a host that is no longer allowed end, and it cannot come back.
 func TestNVME_93_HostRemoved(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -139,7 +139,7 @@ func TestNVME_93_HostRemoved(t *testing.T) {
 	require.True(t, a.isClosed(), "an empty list allows no host")
 }
 
-// A subsystem that is removed ends its controllers.
+// TestNVME_93_SubsystemRemoved: removing a subsystem ends its controllers.
 func TestNVME_93_SubsystemRemoved(t *testing.T) {
 	w := newWorld(t)
 	l := w.ready()

@@ -11,13 +11,13 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
 
-// A reference is what a controller with one I/O queue does, said a second time: states and edges as in the
-// specification of the example, section 3.2, without commands.
+// A reference states again what a controller with one I/O queue does, without commands: states and edges as in the
+// specification of the example, section 3.2.
 type reference struct {
 	state   state
 	wantEN  bool // CC.EN and CC.SHN that were written during a reset
 	wantSHN bool
-	queue   bool // the I/O queue is connected, or its connection has not ended
+	queue   bool // the I/O queue is connected, or its connection has not yet ended
 	running int  // commands with which a back end has begun, on queues that may have ended
 }
 
@@ -72,19 +72,19 @@ func (m *reference) csts() capsule.CSTS {
 	}
 }
 
-// A walk is one sequence of events, and what has come of it.
+// A walk is one sequence of events, and its results.
 type walk struct {
 	*world
 	ref       reference
 	admin, io *line
-	execute   []Action // begun, and not
+	execute   []Action // begun, and not yet done
 	begun     []Action
-	flush     *Controller // of the DoFlush there is
-	flushes   bool        // it is flushing
+	flush     *Controller // of the present DoFlush
+	flushes   bool        // that flush has begun
 	closing   []Action
 }
 
-// The events of a walk. Each tells whether it can happen now.
+// The events of a walk. Each one reports whether it is possible now.
 var walkEvents = []struct {
 	name string
 	do   func(*walk) bool
@@ -156,7 +156,7 @@ func newWalk(t *testing.T) *walk {
 	return k
 }
 
-// sort takes what the engine got.
+// sort sorts the actions that the engine got.
 func (k *walk) sort() {
 	for _, a := range k.held {
 		switch a.Do {
@@ -215,7 +215,8 @@ func (k *walk) loseIO() {
 	k.ref.settle()
 }
 
-// write sends a command. A queue that was closed answers nothing; one of a controller that is shut down, that.
+// write sends a command. A closed queue answers nothing; a queue of a controller that is shut down answers with that
+// status.
 func (k *walk) write() bool {
 	if !k.ref.queue || len(k.execute)+len(k.begun) > 2 {
 		return false
@@ -227,7 +228,7 @@ func (k *walk) write() bool {
 	return true
 }
 
-// begin begins with a command: never with one of a queue that has ended.
+// begin begins with a command: never with a command of a queue that has ended.
 func (k *walk) begin() bool {
 	if len(k.execute) == 0 {
 		return false
@@ -281,7 +282,7 @@ func (k *walk) check(path []int) {
 	require.False(k.t, k.ref.state == disabled && c.io > 0, "%s", name())
 }
 
-// fingerprint names the state: two walks with the same one go on in the same way.
+// fingerprint identifies the state: two walks with the same fingerprint continue in the same way.
 func (k *walk) fingerprint() string {
 	ioClosed := k.io != nil && k.io.isClosed()
 	var old []bool
@@ -291,7 +292,7 @@ func (k *walk) fingerprint() string {
 	return fmt.Sprint(k.ref, ioClosed, len(k.execute), len(k.begun), old, k.flush != nil, k.flushes, len(k.closing), k.admin.q.ctrl.io)
 }
 
-// All states that any sequence of these events reaches, by one of the shortest sequences.
+// TestNVME_39_Exploration visits all states that any sequence of these events reaches, each by a shortest sequence.
 func TestNVME_39_Exploration(t *testing.T) {
 	seen := map[string]bool{}
 	level := [][]int{nil}

@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/internal/golden"
 )
 
-// A script is what hosts and an engine do, read from octets: each step is one octet with what to do, and what that
-// needs.
+// A hostile reads a script of hosts and an engine from octets: each step is one octet that selects an act, and the
+// octets that the act needs.
 type hostile struct {
 	*world
 	lines []*line
@@ -64,7 +64,7 @@ func (h *hostile) run(script []byte) {
 	}
 }
 
-// message sends what may be a command; none is sent on a connection that has ended.
+// message sends a possible command, unless the connection has ended.
 func (h *hostile) message(l *line, n int) {
 	msg := h.take(n)
 	if l.gone {
@@ -77,7 +77,7 @@ func (h *hostile) message(l *line, n int) {
 	h.do(l.q.Command(h.now, msg, nil))
 }
 
-// engine goes on with the oldest action, or ends it otherwise.
+// engine continues the oldest action, or ends it in another way.
 func (h *hostile) engine(fails bool) {
 	if len(h.held) == 0 {
 		return
@@ -153,7 +153,7 @@ func (h *hostile) configure(what byte) {
 	}
 }
 
-// check looks at the budget of each queue.
+// check checks the budget of each queue.
 func (h *hostile) check() {
 	for _, l := range h.lines {
 		require.LessOrEqual(h.t, l.q.slots.used, l.q.depth)
@@ -169,8 +169,8 @@ func (h *hostile) check() {
 	}
 }
 
-// Any messages on any queue, with any results of the engine: nothing panics, each command is answered once at most, and
-// no queue has more than it may have.
+// FuzzNVME_90_Messages: any messages on any queue, with any results of the engine. Nothing panics, each command is
+// answered at most once, and no queue exceeds its budget.
 func FuzzNVME_90_Messages(f *testing.F) {
 	items, err := golden.Load()
 	require.NoError(f, err)
@@ -195,7 +195,7 @@ func FuzzNVME_90_Messages(f *testing.F) {
 	})
 }
 
-// Random commands, near to what is valid, for which the fuzzer would take long.
+// TestNVME_90_RandomCommands sends random commands that are nearly valid, which the fuzzer would take long to find.
 func TestNVME_90_RandomCommands(t *testing.T) {
 	for seed := range uint64(40) {
 		rnd := rand.New(rand.NewPCG(90, seed))
@@ -238,7 +238,7 @@ func randomCommand(rnd *rand.Rand) []byte {
 	return c.Append(nil)
 }
 
-// What a host sends makes nothing grow.
+// TestNVME_90_Memory: no message of a host makes anything grow.
 func TestNVME_90_Memory(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -271,7 +271,7 @@ func TestNVME_90_Memory(t *testing.T) {
 	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<17))
 }
 
-// Commands of I/O queues allocate nothing.
+// TestNVME_94_NoAllocations: commands of I/O queues allocate nothing.
 func TestNVME_94_NoAllocations(t *testing.T) {
 	w, l := storageLine(t)
 	_ = w

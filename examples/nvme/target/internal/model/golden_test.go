@@ -16,7 +16,7 @@ const (
 	filler    = 0xEEEE // the CID of commands that are not in the golden file
 )
 
-// A replay plays what Linux hosts sent to a target that is like the one that they saw, and compares what it answers.
+// A replay plays what Linux hosts sent, to a target like the one that they saw, and compares its answers.
 type replay struct {
 	*world
 	local      Address
@@ -84,14 +84,14 @@ func play(t *testing.T, c capture) *replay {
 	return r
 }
 
-// An entry is an item, with the response that a command has.
+// An entry is an item, with the response if it is a command.
 type entry struct {
 	golden.Item
-	response []byte // nil: none is in the file
+	response []byte // nil: the file has none
 }
 
-// script is the items in an order in which they may have been on the wire: those of an I/O queue come
-// when queues were granted, and those for the second namespace when it was there.
+// script returns the items in an order in which they may have been on the wire: those of an I/O queue come after queues
+// were granted, and those for the second namespace while it existed.
 func script(t *testing.T, first, last int) []entry {
 	t.Helper()
 	items, err := golden.Load()
@@ -128,7 +128,7 @@ func script(t *testing.T, first, last int) []entry {
 	return all
 }
 
-// forNamespace is the index of the first command on a namespace.
+// forNamespace returns the index of the first command on a namespace.
 func forNamespace(io []entry, nsid uint32) int {
 	for i, e := range io {
 		if e.IsCommand() && binary.LittleEndian.Uint32(e.Octets[4:]) == nsid {
@@ -186,7 +186,7 @@ func (r *replay) open(e *entry) {
 	r.world.lines[q], r.lines[e.Conn] = l, l
 }
 
-// fetched goes on with a command whose data the file has, or has left out.
+// fetched continues a command whose data the file contains or leaves out.
 func (r *replay) fetched(octets []byte) {
 	a := r.goOn()
 	require.True(r.t, a.Queue.Begin(a.Ref))
@@ -196,7 +196,7 @@ func (r *replay) fetched(octets []byte) {
 	r.do(a.Queue.Fetched(0, a.Ref, octets, nil))
 }
 
-// command sends a command. Our CAP offers no I/O command sets: a host would not select them in CC.
+// command sends a command. Our CAP offers no I/O command sets, so that a host would not select them in CC.
 func (r *replay) command(l *line, e *entry) {
 	msg := append([]byte(nil), e.Octets...)
 	if strings.HasPrefix(e.Name, "property-set-cc") {
@@ -207,7 +207,7 @@ func (r *replay) command(l *line, e *entry) {
 	r.do(l.q.Command(0, msg, nil))
 }
 
-// fill sends commands in place of those that are not in the file, until SQHD is what the file has for an item.
+// fill sends commands instead of those missing in the file, until SQHD is what the file has for an item.
 func (r *replay) fill(e *entry) {
 	l, response := r.lines[e.Conn], e.response
 	if e.IsResponse() {
@@ -241,7 +241,7 @@ func (r *replay) response(l *line, e *entry) {
 	require.Equal(r.t, e.Invalidate, l.last.Response.Invalidate, e.Name)
 }
 
-// ours changes a response of the kernel's target where ours is another one by design.
+// ours changes a response of the kernel's target where ours differs by design.
 func ours(name string, r *capsule.CQE) {
 	r.Status &^= 1 << 13 // More
 	switch name {
@@ -249,7 +249,7 @@ func ours(name string, r *capsule.CQE) {
 		r.SetValue(0x20_0F01007F)
 	case "property-get-cc":
 		r.DW0 &^= 7 << 4
-	case "set-features-07", "get-features-07": // as many as were asked for: one
+	case "set-features-07", "get-features-07": // as many as were requested: one
 		r.DW0 = 0
 	case "set-features-0b", "get-features-0b": // no ANA
 		r.DW0 &= capsule.NoticeDiscovery | capsule.NoticeNamespaces
@@ -260,7 +260,7 @@ func ours(name string, r *capsule.CQE) {
 	}
 }
 
-// data compares data for the host with that of the kernel, but for fields in which we differ.
+// data compares data for the host with the kernel's, except for fields in which we differ.
 func (r *replay) data(l *line, e *entry) {
 	r.t.Helper()
 	want := append([]byte(nil), e.Octets...)

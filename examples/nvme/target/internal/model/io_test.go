@@ -11,12 +11,12 @@ import (
 
 const lba = 4096
 
-// read is a Read of namespace 1.
+// read returns a Read of namespace 1.
 func (l *line) read(slba uint64, blocks int) capsule.SQE {
 	return l.rw(capsule.OpRead, slba, blocks)
 }
 
-// rw is a command with keyed data of the right length.
+// rw returns a command with keyed data of the right length.
 func (l *line) rw(op capsule.Opcode, slba uint64, blocks int, change ...func(*capsule.RW)) capsule.SQE {
 	m := capsule.RW{Opcode: op, NSID: 1, SLBA: slba, NLB: uint16(blocks - 1)}
 	for _, f := range change {
@@ -29,7 +29,7 @@ func (l *line) rw(op capsule.Opcode, slba uint64, blocks int, change ...func(*ca
 	return m.SQE(l.next(), sgl)
 }
 
-// storageLine is an I/O queue to a namespace of 1000 LBAs of 4 KiB.
+// storageLine returns an I/O queue to a namespace of 1000 LBAs of 4 KiB.
 func storageLine(t *testing.T, change ...func(*NamespaceConfig)) (*world, *line) {
 	t.Helper()
 	w := newWorld(t)
@@ -72,7 +72,7 @@ func TestNVME_61_DataLength(t *testing.T) {
 	}
 }
 
-// The first check that fails answers, whatever else is wrong.
+// TestNVME_60_OrderOfChecks: the first failing check determines the status, whatever else is wrong.
 func TestNVME_60_OrderOfChecks(t *testing.T) {
 	_, l := storageLine(t, func(c *NamespaceConfig) { c.ReadOnly = true; c.Geometry.Blocks = 300 })
 	m := capsule.RW{Opcode: capsule.OpWrite, NSID: 9, SLBA: 100, NLB: 256, PRINFO: 1}
@@ -101,7 +101,7 @@ func TestNVME_20_MDTS(t *testing.T) {
 	c.SGL = capsule.KeyedSGL(5, 0, 0xFFFFFF, true)
 	l.refused(capsule.StatusInvalidField, 0, l.ask(c))
 	require.Equal(t, uint32(5), l.last.Response.STag)
-	l.ok(l.ask(l.rw(capsule.OpWriteZeroes, 0, 1000))) // which moves no data
+	l.ok(l.ask(l.rw(capsule.OpWriteZeroes, 0, 1000))) // it moves no data
 	require.Len(t, w.ops, 2)
 }
 
@@ -148,7 +148,7 @@ func TestNVME_68_FlushAll(t *testing.T) {
 	l := w.ready().io(1)
 	l.ok(l.ask(capsule.FlushSQE(l.next(), capsule.BroadcastNSID)))
 	l.ok(l.ask(capsule.FlushSQE(l.next(), 3)))
-	l.ok(l.ask(capsule.FlushSQE(l.next(), 2))) // has nothing to flush
+	l.ok(l.ask(capsule.FlushSQE(l.next(), 2))) // it has nothing to flush
 	require.Len(t, w.ops, 2)
 	require.Equal(t, Op{Kind: OpFlush, Namespaces: []*Namespace{one, three}}, w.ops[0])
 	require.Equal(t, Op{Kind: OpFlush, Namespaces: []*Namespace{three}}, w.ops[1])
@@ -187,7 +187,7 @@ func TestNVME_71_Ranges(t *testing.T) {
 	l.ok(l.ask(inCapsule, two...))
 	require.Equal(t, two, w.ops[3].Octets)
 
-	// One bad range, and nothing is done.
+	// A single bad range prevents them all.
 	for _, bad := range []capsule.DSMRange{{NLB: 1, SLBA: 1000}, {NLB: 9, SLBA: 992}, {NLB: 1, SLBA: math.MaxUint64}} {
 		l.refused(capsule.StatusLBAOutOfRange, 0, trim(append(two, ranges(bad)...), 3))
 		inCapsule = capsule.DSM{NSID: 1, AD: true}.SQE(l.next(), capsule.InCapsuleSGL(0, 16))
@@ -197,7 +197,7 @@ func TestNVME_71_Ranges(t *testing.T) {
 	require.Len(t, w.ops, 4)
 }
 
-// A range of more than 1 GiB is refused; Identify tells the limit.
+// TestNVME_71_LongRange: a range of more than 1 GiB is refused. Identify reports the limit.
 func TestNVME_71_LongRange(t *testing.T) {
 	w, l := storageLine(t, func(c *NamespaceConfig) { c.Geometry.Blocks = 1 << 20 })
 	const most = 1 << 30 / lba
@@ -210,8 +210,8 @@ func TestNVME_71_LongRange(t *testing.T) {
 	require.Len(t, w.ops, 1)
 }
 
-// TestNVME_71_MoreThanAnyRanges: a list of ranges has 4096 octets at most. More of the host's memory is not asked for, since
-// nothing bounds it: MDTS does not.
+// TestNVME_71_MoreThanAnyRanges: a list of ranges has at most 4096 octets. No more of the host's memory is requested,
+// since nothing else, not even MDTS, bounds it.
 func TestNVME_71_MoreThanAnyRanges(t *testing.T) {
 	w, l := storageLine(t)
 	w.hold[DoFetch] = true
@@ -258,7 +258,7 @@ func TestNVME_75_ReadOnly(t *testing.T) {
 	l.ok(l.ask(l.rw(capsule.OpCompare, 0, 1)))
 }
 
-// What a back end is asked: how durable, and whether space may be given back.
+// TestNVME_51_FUA: what a back end is asked for: how durable a write must be, and whether space may be given back.
 func TestNVME_51_FUA(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -287,7 +287,7 @@ func TestNVME_51_FUA(t *testing.T) {
 	require.True(t, last(capsule.DSM{NSID: 1, AD: true}.SQE(l.next(), l.from(make([]byte, 16)))).FUA)
 }
 
-// Space is not given back, and no Dataset Management is there, if the back end cannot.
+// TestNVME_71_NoTrim: if the back end cannot give space back, there is no Dataset Management.
 func TestNVME_71_NoTrim(t *testing.T) {
 	w, l := storageLine(t, func(c *NamespaceConfig) { c.Trims, c.TrimmedZeroes = false, false })
 	l.refused(capsule.StatusInvalidOpcode, 0, l.ask(capsule.DSM{NSID: 1, AD: true}.SQE(l.next(), l.at(16))))
@@ -295,7 +295,7 @@ func TestNVME_71_NoTrim(t *testing.T) {
 	require.False(t, w.ops[0].Unmap)
 }
 
-// The namespace is looked up again when the data has come.
+// TestNVME_54_RemovedWhileFetching: the namespace is looked up again when the data has come.
 func TestNVME_54_RemovedWhileFetching(t *testing.T) {
 	w, l := storageLine(t)
 	w.hold[DoFetch] = true

@@ -70,7 +70,7 @@ func TestNVME_48_LogLengths(t *testing.T) {
 	l.refused(capsule.StatusInvalidField, 0, l.ask(huge.SQE(l.next(), l.at(1<<24-4))))
 }
 
-// A log is no longer than a command may move.
+// TestNVME_48_LogWithinMDTS: a log read moves no more than a command may.
 func TestNVME_48_LogWithinMDTS(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.MDTS = 1 })
 	l := w.ready()
@@ -124,7 +124,7 @@ func TestNVME_50_Queues(t *testing.T) {
 func TestNVME_51_Cache(t *testing.T) {
 	w := newWorld(t)
 	l := w.ready()
-	l.refused(capsule.StatusInvalidField, 0, l.setFeature(capsule.FeatureVWC, 0)) // there is none
+	l.refused(capsule.StatusInvalidField, 0, l.setFeature(capsule.FeatureVWC, 0)) // there is no cache
 	n := w.add(namespace(1))
 	require.Equal(t, uint32(1), l.feature(capsule.FeatureVWC))
 	l.ok(l.setFeature(capsule.FeatureVWC, 1))
@@ -143,7 +143,7 @@ func TestNVME_51_Cache(t *testing.T) {
 	require.Len(t, w.ops, 3)
 }
 
-// TestNVME_51_CacheOffTwice: the second command does not report what the first one still waits for.
+// TestNVME_51_CacheOffTwice: the second command does not report success while the first one still waits.
 func TestNVME_51_CacheOffTwice(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -205,7 +205,7 @@ func (l *line) listen(requests int) {
 	}
 }
 
-// isEvent tells whether the last answer is an event.
+// isEvent reports whether the last answer is an event.
 func (l *line) isEvent(cid uint16, dw0 uint32) {
 	l.w.t.Helper()
 	r := l.answers[len(l.answers)-1]
@@ -233,7 +233,8 @@ func TestNVME_53_Events(t *testing.T) {
 	require.Equal(t, []uint32{3}, l.changed(false))
 }
 
-// An event that comes when nothing is parked, or enabled, waits. What a partial read leaves over is reported again.
+// TestNVME_53_NoneIsLost: an event waits while no request is parked or events are disabled. The rest of a partial read
+// is reported again.
 func TestNVME_53_NoneIsLost(t *testing.T) {
 	w := newWorld(t)
 	l := w.ready()
@@ -253,7 +254,7 @@ func TestNVME_53_NoneIsLost(t *testing.T) {
 	l.isEvent(9, 0x00040002)
 }
 
-// More changes than a log has are one entry, which stands for all.
+// TestNVME_53_TooManyChanges: more changes than a log holds become one entry, which stands for all.
 func TestNVME_53_TooManyChanges(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Limits.NamespaceCount = 2000 })
 	l := w.ready()
@@ -286,7 +287,7 @@ func TestNVME_54_NamespaceEvents(t *testing.T) {
 	q.refused(capsule.StatusInvalidNamespace, 0, q.ask(q.read(0, 1)))
 }
 
-// What cannot be is refused, and nothing changes.
+// TestNVME_54_WrongNamespaces: impossible configurations are refused, and nothing changes.
 func TestNVME_54_WrongNamespaces(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -323,7 +324,8 @@ func TestNVME_54_WrongNamespaces(t *testing.T) {
 	require.Empty(t, l.changed(true))
 }
 
-// Any command on any queue counts as Keep Alive. When none has come for the timeout, all ends, and no write starts.
+// TestNVME_55_KeepAlive: any command on any queue counts as Keep Alive. If none comes for the timeout, everything ends,
+// and no write starts.
 func TestNVME_55_KeepAlive(t *testing.T) {
 	w := newWorld(t)
 	w.add(namespace(1))
@@ -356,7 +358,8 @@ func TestNVME_55_KeepAlive(t *testing.T) {
 	late.refused(capsule.StatusConnectParameter, 0x10010, late.connect(storage, 1))
 }
 
-// The longest timeouts there can be are not rounded up, for that would be none: a Connect may ask for them.
+// TestNVME_55_LongestTimeouts: the longest timeouts are not rounded up, which would mean none: a Connect may request
+// them.
 func TestNVME_55_LongestTimeouts(t *testing.T) {
 	for ms, want := range map[uint32]time.Duration{
 		4294966000: 4294966 * time.Second, 4294966001: 4294967 * time.Second,

@@ -25,19 +25,19 @@ var (
 	idB = [16]byte{0xB}
 )
 
-// A world is a target with an engine whose hosts, memory and back ends belong to the test. It checks with each action
-// that a command is answered once, and that nothing is sent on a queue that was closed.
+// A world is a target with an engine whose hosts, memory and back ends belong to the test. With each action it checks
+// that a command is answered once, and that nothing is sent on a closed queue.
 type world struct {
 	t      *testing.T
 	target *Target
 	now    time.Duration
 	lines  map[*Queue]*line
-	// hold keeps actions of these kinds back, in held: the test goes on with them.
+	// hold selects kinds of actions that are kept in held until the test continues them.
 	hold map[Do]bool
 	held []Action
-	// status is what back ends answer.
+	// status is the result that back ends return.
 	status capsule.Status
-	ops    []Op // that back ends have begun with
+	ops    []Op // the operations that back ends have begun
 	closed []*line
 }
 
@@ -50,7 +50,7 @@ type line struct {
 	memory  map[uint32][]byte // by STag
 	open    map[uint16]int    // commands sent and not answered, by CID
 	answers []capsule.CQE
-	data    []byte // of the last answer that had some
+	data    []byte // of the last answer with data
 	last    Action
 	cid     uint16
 	key     uint32
@@ -77,7 +77,7 @@ func (w *world) must(out []Action, err error) {
 	w.do(out)
 }
 
-// namespace is a configuration of 1000 LBAs of 4 KiB, with a cache.
+// namespace returns a configuration of 1000 LBAs of 4 KiB, with a cache.
 func namespace(nsid uint32) NamespaceConfig {
 	return NamespaceConfig{
 		NSID: nsid, Geometry: capsule.Geometry{LBADS: 12, Blocks: 1000}, UUID: [16]byte{1, byte(nsid), byte(nsid >> 8)},
@@ -92,7 +92,7 @@ func (w *world) add(cfg NamespaceConfig) *Namespace {
 	return n
 }
 
-// arrive sets a connection up as Linux does.
+// arrive sets up a connection as Linux does.
 func (w *world) arrive(host string, id [16]byte, qid uint16, entries int) *line {
 	w.t.Helper()
 	q, reject := w.target.Open(w.now, arrival(qid, entries))
@@ -157,19 +157,19 @@ func (l *line) csts() capsule.CSTS {
 	return capsule.ParseCSTS(uint32(r.Value()))
 }
 
-// next is a CID that was not used lately.
+// next returns a CID that was not used recently.
 func (l *line) next() uint16 {
 	l.cid++
 	return l.cid
 }
 
-// at is memory of the host for data of n octets, with invalidation.
+// at returns an SGL of host memory for n octets of data, with invalidation.
 func (l *line) at(n int) capsule.SGL {
 	l.key++
 	return capsule.KeyedSGL(l.key, 0xFF17D4F47FEB8400, uint32(n), true)
 }
 
-// from is memory of the host with data in it.
+// from returns an SGL of host memory that contains data.
 func (l *line) from(data []byte) capsule.SGL {
 	sgl := l.at(len(data))
 	l.memory[l.key] = data
@@ -192,7 +192,7 @@ func (l *line) connect(nqn string, cntlid uint16, change ...func(*capsule.Connec
 	return l.ask(l.connectSQE(nqn, cntlid, change...))
 }
 
-// send sends a command, and goes on with it as far as the world does by itself.
+// send sends a command, and continues it as far as the world does by itself.
 func (l *line) send(c capsule.SQE, behind ...byte) {
 	l.w.t.Helper()
 	l.open[c.CID]++
@@ -210,7 +210,7 @@ func (l *line) ask(c capsule.SQE, behind ...byte) capsule.CQE {
 	return r
 }
 
-// refused is a command that is answered with a status, and with DW0.
+// refused requires that a command was answered with a status and DW0.
 func (l *line) refused(want capsule.Status, dw0 uint32, r capsule.CQE) {
 	l.w.t.Helper()
 	require.Equal(l.w.t, want, r.Status)
@@ -229,7 +229,7 @@ func (l *line) lose() {
 	l.w.do(l.w.target.Lost(l.q, nil))
 }
 
-// do is the engine.
+// do performs the actions of the engine.
 func (w *world) do(actions []Action) {
 	w.t.Helper()
 	for _, a := range actions {
@@ -241,7 +241,7 @@ func (w *world) do(actions []Action) {
 	}
 }
 
-// goOn takes the oldest action that was held.
+// goOn takes the oldest held action.
 func (w *world) goOn() Action {
 	w.t.Helper()
 	require.NotEmpty(w.t, w.held, "there is something to go on with")
@@ -282,7 +282,7 @@ func (w *world) act(a Action) {
 	}
 }
 
-// octets is what is in memory of the host.
+// octets returns the contents of the host's memory.
 func (l *line) octets(d *capsule.Data) []byte {
 	if b, written := l.memory[d.STag]; written {
 		return b
@@ -290,7 +290,7 @@ func (l *line) octets(d *capsule.Data) []byte {
 	return bytes.Repeat([]byte{0xEE}, int(d.Length))
 }
 
-// respond is a response at the host.
+// respond delivers a response to the host.
 func (l *line) respond(a Action) {
 	t := l.w.t
 	t.Helper()
@@ -318,7 +318,7 @@ func (w *world) tick(d time.Duration) time.Duration {
 	return next
 }
 
-// isClosed tells whether the target has closed the queue.
+// isClosed reports whether the target has closed the queue.
 func (l *line) isClosed() bool { return slices.Contains(l.w.closed, l) }
 
 // RemoveSubsystem ends the controllers of a subsystem, and removes it with its namespaces.
