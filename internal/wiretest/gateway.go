@@ -82,7 +82,7 @@ func readFPDU(r io.Reader) ([]byte, error) {
 // toPeer passes on what the QP sends, and then the end of its stream.
 func (g *gateway) toPeer() {
 	var err error
-	for err == nil {
+	for err == nil || errors.Is(err, transport.ErrWoken) {
 		err = g.llp.Receive(g, transport.Park)
 	}
 	if errors.Is(err, io.EOF) {

@@ -33,6 +33,8 @@ func newPair(t *testing.T) *pair {
 	require.NoError(t, err)
 	p.c = NewClient(Config{})
 	p.client, p.server = p.session(ctx)
+	require.Eventually(t, func() bool { return p.l.unasked.Load() == 0 }, 10*time.Second, time.Microsecond,
+		"the turn of the session ends only after its request was read")
 	p.forger, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
 	require.NoError(t, err)
 	t.Cleanup(func() {

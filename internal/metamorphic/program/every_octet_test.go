@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -142,6 +143,10 @@ func TestDDP_60_61_DamageOverTCP(t *testing.T) {
 // another address, its peer notices after some seconds. An end that gets a forged ABORT ends at once, and its peer with
 // it. The last datagrams are heartbeats, which take as long.
 func TestDamageAtEveryDatagram(t *testing.T) {
+	if raceorder.Enabled {
+		// Go 1.26: the process crashes if two threads with the race detector run timers of one bubble at once.
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	}
 	cfg := Config{Network: SCTPUDP, Window: 64}
 	for how, repaired := range map[string]bool{
 		damage.Corrupt: true, damage.Lose: true, damage.Stall: true,
@@ -153,7 +158,7 @@ func TestDamageAtEveryDatagram(t *testing.T) {
 					n := newEnds()
 					r := &Runner{Wait: 5 * time.Minute, ListenPacket: wiretest.NewPacketNetwork(0, 1).ListenPacket}
 					total := n.breaks(t, r, cfg, side, damage.Lose, 1<<20).sockets.Passed(side)
-					for at := 0; at < total; at += min(strides, 3) { // there are about twenty
+					for at := range total { // there are about twenty: with a part of them, some kind of work might never fail
 						n.breaks(t, r, cfg, side, how, at)
 					}
 					if repaired {
