@@ -121,8 +121,8 @@ func foreign(t *testing.T, says string) (port string) {
 func TestPeerThatIsNoIWARP(t *testing.T) {
 	for _, says := range []string{"", "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "220 mail.example.com ESMTP, and at your service\r\n"} {
 		port := foreign(t, says)
-		fails(t, cli.Unconnected, "the peer is no iWARP", "ping", "127.0.0.1", "-p", port)
-		fails(t, cli.Unconnected, "the peer is no iWARP", "get", "--addr", "127.0.0.1:"+port, "x")
+		fails(t, cli.Unconnected, "the peer does not speak iWARP", "ping", "127.0.0.1", "-p", port)
+		fails(t, cli.Unconnected, "the peer does not speak iWARP", "get", "--addr", "127.0.0.1:"+port, "x")
 		fails(t, cli.Unconnected, "iwarp perf", "perf", "--connect", "127.0.0.1:"+port)
 	}
 }

@@ -128,7 +128,7 @@ var causes = []cause{
 	{oneOf(iwarp.ErrAuth), Unconnected, "the keys of both sides have to be the same"},
 	{oneOf(iwarp.ErrRejected), Unconnected, "the server answers, and does not take this connection: its log says why"},
 	{oneOf(mpa.ErrTLS), Unconnected, "the peer uses TLS: this command does not"},
-	{isForeign, Unconnected, "the peer is no iWARP: check the address and the port, and that %s runs there"},
+	{isForeign, Unconnected, "the peer does not speak iWARP: check the address and the port, and that %s runs there"},
 	{oneOf(syscall.ECONNREFUSED), Unconnected, "nothing listens there: check the address and the port, or start the server (%s)"},
 	{oneOf(syscall.EHOSTUNREACH, syscall.ENETUNREACH), Unconnected, "check the address and the route to it"},
 	{oneOf(syscall.EACCES, syscall.EPERM, fs.ErrPermission), Failed, "this user may not, or a firewall of this host forbids it: check the rights, or use a port from 1024 on"},

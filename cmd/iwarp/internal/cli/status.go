@@ -20,7 +20,7 @@ const (
 const StatusHelp = `  0    done
   1    failed: a target was missed, data differ, a file or a port cannot be opened
   2    called wrongly: an unknown command or flag, a value that is not allowed
-  3    no connection: the peer is not reached, is no iWARP, refuses, or has gone
+  3    no connection: the peer is not reached, does not speak iWARP, refuses, or has gone
   130  interrupted by Ctrl-C`
 
 // A UsageError says that a command was called wrongly.
