@@ -151,14 +151,22 @@ func TestAbortWhileThePollerReports(t *testing.T) {
 	})
 }
 
+// TestAbortBeforeTheStart: where the Abort is over before the Start, the LLP is not read from.
 func TestAbortBeforeTheStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := newEnd(t, nil)
-		e.conn.Abort(errAbort)
-		e.conn.Start()
-		e.endedWith(Aborted, errAbort, "Abort")
-		require.Zero(t, e.llp.calls)
-	})
+	for _, over := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newEnd(t, nil)
+			e.conn.Abort(errAbort)
+			if over {
+				synctest.Wait()
+			}
+			e.conn.Start()
+			e.endedWith(Aborted, errAbort, "Abort")
+			if over {
+				require.Zero(t, e.llp.calls)
+			}
+		})
+	}
 }
 
 // TestEndWaitsForItsGoroutines: the end waits for the receiving goroutine, for the sending one, and for Failed.

@@ -215,7 +215,7 @@ func TestSCTP_50_51_PeerThatVanishes(t *testing.T) {
 	client, _ := p.session(t.Context())
 	start := time.Now()
 	require.NoError(t, l.e.pc.Close()) // the peer answers no more
-	err = client.Receive(&placertest.Collector{Want: 1}, transport.Park)
+	err = placertest.Receive(client, &placertest.Collector{Want: 1})
 	require.ErrorIs(t, err, syscall.ETIMEDOUT)
 	var fault *transport.Fault
 	require.False(t, errors.As(err, &fault))
