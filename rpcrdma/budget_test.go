@@ -61,11 +61,7 @@ func TestRPR_14_Budget(t *testing.T) {
 		for range 64 {
 			c := m.connect()
 			r, _ := c.stuck(1 << 20)
-			for range 5 {
-				h := c.header()
-				h.Proc, h.Reads = wire.NoMsg, r.reads(0)
-				c.post(h.Append(nil))
-			}
+			c.asksOfStuck(r, 5)
 		}
 		synctest.Wait()
 		used := m.shared.calls.inUse()
@@ -98,6 +94,19 @@ func (c *client) asks(r *region) {
 	copy(r.mem, rpc(h.XID, 7))
 	h.Proc, h.Reads = wire.NoMsg, r.reads(0)
 	c.post(h.Append(nil))
+}
+
+// asksOfStuck posts calls whose chunk is all of a region that is stuck. The goroutine that posts may also send responses to
+// Reads, and does not return then before the region is released. So the test's own goroutine does not post.
+func (c *client) asksOfStuck(r *region, calls int) {
+	c.Helper()
+	wrs := make([]iwarp.SendWR, calls)
+	for i := range wrs {
+		h := c.header()
+		h.Proc, h.Reads = wire.NoMsg, r.reads(0)
+		wrs[i] = c.puts(h.Append(nil))
+	}
+	go func() { _ = c.qp.PostSend(wrs...) }()
 }
 
 // TestRPR_15_ReadsThatOthersWaitFor: Reads without an answer for ten seconds end their connections.
@@ -217,9 +226,7 @@ func TestRPR_15_WhatWaitsForOneself(t *testing.T) {
 			began := time.Now()
 			c := m.connect()
 			r, _ := c.stuck(cfg.MaxCall)
-			for range 3 {
-				c.asks(r)
-			}
+			c.asksOfStuck(r, 3)
 			<-c.conn.Done()
 			require.ErrorIs(t, c.conn.Err(), errTimeout)
 			require.InDelta(t, patience.Seconds(), time.Since(began).Seconds(), 3, others)

@@ -95,9 +95,14 @@ type client struct {
 // post posts a message, and does not wait until it was sent.
 func (c *client) post(b []byte) {
 	c.Helper()
+	require.NoError(c, c.qp.PostSend(c.puts(b)))
+}
+
+// puts returns the work request of a Send.
+func (c *client) puts(b []byte) iwarp.SendWR {
 	from := c.sent
 	c.sent += copy(c.mem[from:], b)
-	require.NoError(c, c.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{c.out.Slice(from, len(b))}}))
+	return iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{c.out.Slice(from, len(b))}}
 }
 
 const (

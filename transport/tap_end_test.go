@@ -99,11 +99,15 @@ func TestTapRecordsEndsLast(t *testing.T) {
 type slowFile struct {
 	bytes.Buffer
 	writes int
+	held   chan struct{} // closed when a Write waits
 	let    chan struct{}
 }
 
 func (f *slowFile) Write(p []byte) (int, error) {
 	if f.writes++; f.writes > 4 {
+		if f.writes == 5 {
+			close(f.held)
+		}
 		<-f.let
 	}
 	return f.Buffer.Write(p)
@@ -118,7 +122,7 @@ func TestTapEndsWhileAWriteToTheCaptureRuns(t *testing.T) {
 		for _, busy := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, busy=%t", name, busy), func(t *testing.T) {
 				t.Parallel()
-				file := &slowFile{let: make(chan struct{})}
+				file := &slowFile{held: make(chan struct{}), let: make(chan struct{})}
 				near, far := net.Pipe()
 				defer near.Close()
 				defer far.Close()
@@ -128,13 +132,7 @@ func TestTapEndsWhileAWriteToTheCaptureRuns(t *testing.T) {
 				var writer sync.WaitGroup
 				if busy {
 					writer.Go(func() { _, _ = s.Write([][]byte{[]byte("question")}, true) })
-					require.Eventually(t, func() bool {
-						held := !s.(*tap).rec.mu.TryLock()
-						if !held {
-							s.(*tap).rec.mu.Unlock()
-						}
-						return held
-					}, 5*time.Second, time.Millisecond)
+					<-file.held
 				}
 				ended := make(chan error, 1)
 				go func() { ended <- end(s) }()

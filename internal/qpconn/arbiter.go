@@ -46,7 +46,8 @@ import "slices"
 //	                       Sent             Idle
 //	                       Share            Offered, Wake, if the right to receive is held; Offered, if
 //	                                        it is reserved; Offered, SweepLater, if a waiter is
-//	                                        expected; else Writer, StartWriter
+//	                                        expected and the connection can be armed; else Writer,
+//	                                        StartWriter
 //	                       Full             Writer, StartWriter
 //	SendingMore  caller    Sent             Sending, Send
 //	                       Share, Full      as from Sending
@@ -371,7 +372,8 @@ func (a *arbiter[W]) sent() do {
 }
 
 // share: the sender has sent one share without waiting, and there is more to send. With
-// expected, a waiter that can send the rest is expected at once.
+// expected, a waiter that can send the rest is expected at once. A connection that cannot be armed
+// must not need the Sweeper, so its sender continues.
 func (a *arbiter[W]) share(expected bool) do {
 	if a.phase == phaseClosed {
 		return doSend // it fails, and the sender calls broken
@@ -384,7 +386,7 @@ func (a *arbiter[W]) share(expected bool) do {
 		return a.wake()
 	case a.rx == rxReserved:
 		return 0
-	case expected:
+	case expected && !a.noArm:
 		return doSweepLater
 	}
 	if from == txWriter || from == txWriterMore {

@@ -141,6 +141,12 @@ func TestRestOfAShare(t *testing.T) {
 	s.answers("it posts", s.post(), doSend)
 	s.answers("a share is sent", s.share(true), doSweepLater)
 	s.answers("it does not come", s.sweep(), doStartWriter)
+
+	s = &script{T: t}
+	s.answers("the connection cannot be armed", s.armFailed(), doDisarm|doStartReader)
+	s.answers("a message needs a receive", s.stall(), 0)
+	s.post()
+	s.answers("a share is sent: a waiter is expected, but no sweep is possible", s.share(true), doStartWriter)
 }
 
 // TestFullNetwork: only the writer waits for the network.

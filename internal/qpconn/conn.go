@@ -100,7 +100,7 @@ func (c *Conn) act(d do) do {
 		c.llp.Disarm()
 	}
 	if d&doArm != 0 && !c.llp.Arm(c.ready) {
-		d |= c.arbiter.armFailed()
+		d = d&^doSweepLater | c.arbiter.armFailed()
 	}
 	if d&^(doRead|doPark|doSend|doArm|doDisarm) == 0 {
 		c.mu.Unlock()

@@ -66,6 +66,33 @@ func TestRightIsReservedWhileTheSweeperLooks(t *testing.T) {
 	})
 }
 
+// TestNothingIsSweptWhereNothingCanBeArmed: the Sweeper of an RNIC needs a goroutine that waits for the kernel. Within a
+// bubble of testing/synctest, time would stand still from then on.
+func TestNothingIsSweptWhereNothingCanBeArmed(t *testing.T) {
+	noArm := func(e *end, c *Config) { e.llp.noArm = true; oneABatch(e, c) }
+	inBubble(t, noArm, func(e *end) {
+		e.llp.arrives(aSend(1))
+		e.becomes(rxStalled, "no receive is posted")
+		e.expectsAWaiter()
+		e.queues(rdmap.KindWrite, moreThanAShare, nil)
+		e.hasSent(2*moreThanAShare, "the writer sends the rest")
+		require.Zero(e, e.alarms.Load())
+	})
+	inBubble(t, oneABatch, func(e *end) {
+		w := e.waits(forever)
+		e.holds(w, "it receives")
+		w.done.Store(true)
+		resume := w.set("Done")
+		e.queues(rdmap.KindWrite, moreThanAShare, nil)
+		e.sends(txOffered, "the waiter is woken")
+		e.llp.change(func() { e.llp.noArm = true })
+		resume()
+		w.ends("it has what it waits for")
+		e.hasSent(moreThanAShare, "the reader, which has started, sends the rest")
+		require.Zero(e, e.alarms.Load())
+	})
+}
+
 // TestConnectionIsOnTheListOnce: however often its right to receive is reserved.
 func TestConnectionIsOnTheListOnce(t *testing.T) {
 	inBubble(t, nil, func(e *end) {

@@ -129,7 +129,7 @@ func (s *world) step(event func(a *arbiter[uint8]) do) do {
 	}
 	if d&doArm != 0 {
 		if s.closed || s.budget.noArm {
-			d |= a.armFailed()
+			d = d&^doSweepLater | a.armFailed()
 		} else {
 			s.armed = true
 		}
