@@ -100,6 +100,19 @@ func (e *end) expectsAWaiter() {
 	e.conn.Waited()
 }
 
+// offersToAWaiter has more than a share to send while a waiter receives, which has what it waits for. The waiter is woken,
+// and continues when resume is called.
+func (e *end) offersToAWaiter() (w *waiter, resume func()) {
+	e.Helper()
+	w = e.waits(forever)
+	e.holds(w, "it receives")
+	w.done.Store(true)
+	resume = w.set("Done")
+	e.queues(rdmap.KindWrite, moreThanAShare, nil)
+	e.sends(txOffered, "the waiter is woken")
+	return w, resume
+}
+
 // TestExpectedWaiterSendsWhatAShareLeaves: it sends the rest when it comes.
 func TestExpectedWaiterSendsWhatAShareLeaves(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
@@ -133,11 +146,7 @@ func TestWriterSendsWhatAnExpectedWaiterDoesNot(t *testing.T) {
 // TestWriterSendsWhatAWaiterDoesNotThatIsDone: what was offered to the waiter stays offered for a while.
 func TestWriterSendsWhatAWaiterDoesNotThatIsDone(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
-		w := e.waits(forever)
-		e.holds(w, "it receives")
-		w.done.Store(true)
-		resume := w.set("Done")
-		e.queues(rdmap.KindWrite, moreThanAShare, nil)
+		w, resume := e.offersToAWaiter()
 		time.Sleep(reserveTime)
 		e.sends(txOffered, "the waiter is at work")
 		resume()
