@@ -78,7 +78,7 @@ func (v *victim) names(script string) wiretest.Names {
 		v.Cleanup(func() { require.True(v, mr.Valid(), "a region that lives stays") })
 	}
 	n := wiretest.Names{"region": v.mr.STag(), "receive": v.recv.STag(), "sink": v.sink.STag()}
-	for _, w := range strings.Fields(script) {
+	for w := range strings.FieldsSeq(script) {
 		_, name, _ := strings.Cut(w, "=")
 		if region, ok := made[name]; ok && n[name] == 0 {
 			mr := region()

@@ -97,7 +97,7 @@ func TestRDMAP_6_7_87_UnexpectedOpcodes(t *testing.T) {
 	const terminateOpcode = 7
 	queues := map[byte]uint32{1: 1, 3: 0, 4: 0, 5: 0, 6: 0, 8: 0, 9: 0, 0xa: 1, 0xb: 3}
 	var list []attack
-	for op := byte(0); op < 16; op++ {
+	for op := range byte(16) {
 		if op == terminateOpcode {
 			continue
 		}

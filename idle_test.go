@@ -25,8 +25,7 @@ func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
 	const rounds, pairs = 5, 40
 	client, server := newSide(t, nil), newSide(t, nil)
 	_, mr := server.register(8, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := t.Context()
 	l, err := server.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
 	require.NoError(t, err)
 	go func() {

@@ -76,8 +76,8 @@ func TestSumsOfWaitsDoNotGoBack(t *testing.T) {
 func fill(v reflect.Value) {
 	switch {
 	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i))
+		for _, field := range v.Fields() {
+			fill(field)
 		}
 	case v.CanUint():
 		v.SetUint(3)

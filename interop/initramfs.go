@@ -208,7 +208,7 @@ func addModules(ctx context.Context, k *kernel, sys *guestSystem, user, root str
 		if line == "" && moduleLine(string(builtin), name) == "" {
 			return fmt.Errorf("kernel %s has no module %s", k.release, name)
 		}
-		for _, f := range strings.Fields(strings.Replace(line, ":", " ", 1)) {
+		for f := range strings.FieldsSeq(strings.Replace(line, ":", " ", 1)) {
 			if err := copyFile(filepath.Join(k.modules(), f), filepath.Join(to, f), 0o644); err != nil {
 				return err
 			}

@@ -147,7 +147,7 @@ func needsOf(module string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, line := range strings.Split(string(info), "\x00") {
+	for line := range strings.SplitSeq(string(info), "\x00") {
 		if needs, ok := strings.CutPrefix(line, "depends="); ok && needs != "" {
 			return strings.Split(strings.ReplaceAll(needs, "-", "_"), ","), nil
 		}

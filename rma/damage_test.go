@@ -331,7 +331,7 @@ func TestDamageAtEveryDatagram(t *testing.T) {
 					defer sockets.Close()
 					f := newFated(t, plan{network: "sctp+udp", sockets: sockets}, wait)
 					total := f.damages(side, damage.Lose, never)
-					for at := 0; at < total; at++ {
+					for at := range total {
 						f.damages(side, how, at)
 					}
 					f.wantBoth(!repaired)

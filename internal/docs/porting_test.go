@@ -21,7 +21,7 @@ func ourNames(t *testing.T) (names []string) {
 	require.True(t, ok)
 	table, _, ok = strings.Cut(table, "\n// # ")
 	require.True(t, ok)
-	for _, line := range strings.Split(table, "\n") {
+	for line := range strings.SplitSeq(table, "\n") {
 		row, ok := strings.CutPrefix(line, "//\t")
 		if cells := column.Split(row, 2); ok && len(cells) == 2 {
 			names = append(names, strings.Split(cells[0], ", ")...)

@@ -69,7 +69,7 @@ func testsOf(t *testing.T, dir string) map[string]bool {
 func cites(test, requirement string) bool {
 	rest, _ := strings.CutPrefix(test, "Test")
 	series := ""
-	for _, word := range strings.Split(rest, "_") {
+	for word := range strings.SplitSeq(rest, "_") {
 		switch {
 		case series+"-"+word == requirement:
 			return true

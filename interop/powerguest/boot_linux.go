@@ -24,7 +24,7 @@ func boot() error {
 	if err != nil {
 		return err
 	}
-	for _, m := range strings.Fields(string(order)) {
+	for m := range strings.FieldsSeq(string(order)) {
 		if err := load("/modules/" + m + ".ko"); err != nil {
 			return fmt.Errorf("%s: %w", m, err)
 		}

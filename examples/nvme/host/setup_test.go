@@ -134,7 +134,7 @@ func TestHOST_2_NoRoomForCommands(t *testing.T) {
 }
 
 func TestHOST_3_Rejects(t *testing.T) {
-	for s := capsule.RejectStatus(0); s < 11; s++ {
+	for s := range capsule.RejectStatus(11) {
 		virtual(t, func(t *testing.T) {
 			tg := newTarget(t)
 			tg.reject = func(capsule.Request) []byte {

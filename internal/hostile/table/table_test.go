@@ -53,7 +53,7 @@ func TestEverySectionIsThere(t *testing.T) {
 	for _, a := range rows() {
 		sources = append(sources, strings.Split(a.source, ", ")...)
 	}
-	for _, section := range strings.Fields(`5.1.1 5.1.2 5.1.3 5.2 5.3 6.1.1 6.2.1 6.2.2 6.2.3 6.3.1 6.3.2 6.3.3 6.3.4 6.3.5 6.3.6
+	for section := range strings.FieldsSeq(`5.1.1 5.1.2 5.1.3 5.2 5.3 6.1.1 6.2.1 6.2.2 6.2.3 6.3.1 6.3.2 6.3.3 6.3.4 6.3.5 6.3.6
 		6.4.1 6.4.2 6.4.3.1 6.4.3.2 6.4.3.3 6.4.4 6.4.5 6.4.6 6.5 7.1 7.2 7.3`) {
 		require.Contains(t, sources, section)
 	}

@@ -39,8 +39,8 @@ func arbitrary(t *rapid.T, v reflect.Value) {
 			v.Set(reflect.ValueOf(began.Add(time.Duration(rapid.Int64().Draw(t, "time")))))
 			return
 		}
-		for i := range v.NumField() {
-			arbitrary(t, v.Field(i))
+		for _, field := range v.Fields() {
+			arbitrary(t, field)
 		}
 	case reflect.Pointer:
 		if rapid.Bool().Draw(t, "there") {
@@ -106,8 +106,8 @@ func hostile(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		if v.Type() != reflect.TypeFor[time.Time]() {
-			for i := range v.NumField() {
-				hostile(v.Field(i))
+			for _, field := range v.Fields() {
+				hostile(field)
 			}
 		}
 	case reflect.Pointer:
