@@ -203,11 +203,11 @@ func (a *association) look() {
 	}
 }
 
-func (a *association) beat() { a.say(chunkHeartbeat, 0, []byte{0, 1, 0, 8, 0, 0, 0, 0}) }
+func (a *association) beat() { a.say(chunkHeartbeat, []byte{0, 1, 0, 8, 0, 0, 0, 0}) }
 
 // say sends a packet of one control chunk.
-func (a *association) say(kind, flags byte, value []byte) {
-	a.e.send(packet(a.ports(), a.peerTag, kind, flags, value), a.way)
+func (a *association) say(kind byte, value []byte) {
+	a.e.send(packet(a.ports(), a.peerTag, kind, 0, value), a.way)
 }
 
 // ports returns the ports of the packets that this side sends.
@@ -267,7 +267,7 @@ func (a *association) fail(why error) {
 	go func() {
 		defer close(told)
 		if !errors.Is(why, errReset) && !errors.Is(why, errShutdown) {
-			a.say(chunkAbort, 0, causes(why))
+			a.say(chunkAbort, causes(why))
 		}
 	}()
 	go a.leave(told)

@@ -143,7 +143,7 @@ func (a *association) answer(c chunk, said *kindSet) (last bool) {
 	}
 	if !said.has(answer) {
 		*said |= 1 << answer
-		a.say(answer, 0, value)
+		a.say(answer, value)
 	}
 	return last
 }

@@ -240,7 +240,7 @@ func TestSessionOnAnAssociationThatThePeerShutsDown(t *testing.T) {
 	theirs.mu.Lock()
 	acked := theirs.received
 	theirs.mu.Unlock()
-	theirs.say(chunkShutdown, 0, binary.BigEndian.AppendUint32(nil, acked)) // and no more of it
+	theirs.say(chunkShutdown, binary.BigEndian.AppendUint32(nil, acked)) // and no more of it
 	require.Eventually(t, func() bool {
 		_, err := ours.pion.OpenStream(0, sctp.PPIDSegment)
 		return err != nil

@@ -61,7 +61,7 @@ func TestRefusalDoesNotEndAnAssociation(t *testing.T) {
 	a := s.(*stream).a
 	require.NoError(t, p.l.e.pc.Close()) // what is sent from now on finds no port
 	for range 3 {
-		a.say(chunkHeartbeat, 0, []byte{0, 1, 0, 8, 0, 0, 0, 0})
+		a.say(chunkHeartbeat, []byte{0, 1, 0, 8, 0, 0, 0, 0})
 		time.Sleep(10 * time.Millisecond)
 	}
 	require.NoError(t, a.Err())
