@@ -102,7 +102,7 @@ func (l *ledger) problems() []string {
 		case !tested && !excepted && r.unfinished:
 			missing[r.prefix]++
 		case !tested && !excepted:
-			ps = append(ps, fmt.Sprintf("%s has neither a test nor an exception", r.id))
+			ps = append(ps, fmt.Sprintf("%s has neither a test that is named for it nor an exception in %s", r.id, exceptionsFile))
 		case tested && r.mandatory() && !l.mutated[r.id] && l.unmutable[r.id] == "":
 			ps = append(ps, fmt.Sprintf("%s has no planted defect, and no reason why none can be planted", r.id))
 		}
