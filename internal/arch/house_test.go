@@ -89,7 +89,7 @@ func TestHouseRules(t *testing.T) {
 		wrong = append(wrong, checkCore(f)...)
 		wrong = append(wrong, checkTestNames(f)...)
 	}
-	require.Empty(t, wrong)
+	require.Empty(t, wrong, "see CONTRIBUTING.md, How the code is arranged")
 }
 
 func TestHouseRulesCanFail(t *testing.T) {

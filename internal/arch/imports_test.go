@@ -134,7 +134,7 @@ func TestARCH_42_CM_43_ImportsFollowTheTable(t *testing.T) {
 		wrong = append(wrong, checkImports(f)...)
 		wrong = append(wrong, checkContract(f, contract)...)
 	}
-	require.Empty(t, wrong)
+	require.Empty(t, wrong, "see table_test.go")
 }
 
 func TestEveryRowOfTheTableExists(t *testing.T) {

@@ -167,7 +167,7 @@ func parseBlock(block []string) (Mutation, error) {
 		m.At, lines = lines[0][2:], lines[1:]
 	}
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "- ") || lines[1][0] != '+' {
-		return Mutation{}, fmt.Errorf("want an optional line with @, one with - and one with +")
+		return Mutation{}, fmt.Errorf("want an optional line with @, one with - and one with +, and a blank line in front of the next entry")
 	}
 	m.Old, m.New = lines[0][2:], strings.TrimSpace(lines[1][1:])
 	return m, nil
