@@ -94,7 +94,7 @@ func TestEveryOperation(t *testing.T) {
 	for i := range 256 {
 		op := iwarp.Op(i)
 		if exists := !strings.HasPrefix(op.String(), "Op("); exists && op != iwarp.OpRecv && op != iwarp.OpRecvImm {
-			require.GreaterOrEqual(t, done[op], rounds, "%v is one of the operations here", op)
+			require.GreaterOrEqual(t, done[op], rounds, "the number of times that this test posts %v: it needs a step for each operation", op)
 		}
 	}
 	require.NoError(t, client.qp.Close())

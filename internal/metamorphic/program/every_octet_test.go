@@ -112,7 +112,7 @@ func (n *ends) wantBoth(t *testing.T, how string) {
 		if strings.HasPrefix(op.String(), "Op(") || op == iwarp.OpRecv || op == iwarp.OpRecvImm {
 			continue // there is no such Op, or it occurs only in completions
 		}
-		require.Positive(t, n.well[op], "%v is in everyKind", op)
+		require.Positive(t, n.well[op], "%v needs a line in everyKind, and a Verb if there is none", op)
 		if how != damage.Stall {
 			require.Positive(t, n.failed[op], "%v", op)
 		}
