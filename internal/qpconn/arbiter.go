@@ -94,7 +94,8 @@ type arbiter[W comparable] struct {
 	queue  []W  // waiters that want to receive, in order of arrival
 }
 
-// rxState is the state of the right to receive.
+// rxState is the state of the right to receive. The order has a meaning: no goroutine holds the right before
+// rxBusy, and of these states rxOver and rxEnded, in which no input is expected, are the last ones.
 type rxState uint8
 
 const (

@@ -89,6 +89,9 @@ func fieldInWords(name string, v reflect.Value) []string {
 
 // TestFaultsNameStates: the explorer describes a fault in words, which the table of arbiter.go explains.
 func TestFaultsNameStates(t *testing.T) {
+	for _, names := range [][]string{rxNames[:], txNames[:], phaseNames[:], placeNames[:]} {
+		require.NotContains(t, names, "", "a new state needs a name above, and steps and conditions in the world")
+	}
 	s := world{arbiter: snapshot{rx: rxParked, tx: txOffered, phase: phaseDiscard, holder: 2, queue: [3]uint8{1}}, reader: parks, eof: true, asks: 2}
 	s.waiters[1] = waiterState{at: aboutToPark, token: true}
 	s.budget.noArm = true
