@@ -50,6 +50,9 @@ func TestNVME_48_LogLengths(t *testing.T) {
 	require.Equal(t, []byte{3, 0, 0, 0}, effects[1024+4*1:][:4], "Write")
 	require.Equal(t, []byte{1, 0, 0, 0}, effects[4*6:][:4], "Identify")
 	require.Equal(t, []byte{0, 0, 0, 0}, effects[:4])
+	for op := range 256 {
+		require.Equal(t, adminCommands[capsule.Opcode(op)] != nil, effects[4*op] == 1, "admin command %#x, in fillEffects", op)
+	}
 
 	refuse := func(want capsule.Status, lid uint8, off uint64, n uint32, sgl int) {
 		t.Helper()
