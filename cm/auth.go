@@ -79,7 +79,7 @@ func (a *Auth) initiate(ctx context.Context, info *iwarp.AuthInfo, m Mode, retry
 	use := keyUse{keyID: ring.primary.ID, clientID: a.cfg.ID, suite: a.cfg.Suite, mode: m}
 	i := &initiator{session: a.session(info), retry: retry}
 	i.ring, i.use, i.keys = ring, use, ring.keys(ring.primary, use)
-	if use.suite == SuiteX25519 {
+	if use.suite.publicLen() > 0 {
 		private, err := a.ephemeral()
 		if err != nil {
 			return nil, err

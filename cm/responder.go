@@ -142,9 +142,9 @@ func (r *responder) requestMAC(keys *frameKeys, covered []byte) []byte {
 	return keys.request.sum(covered)
 }
 
-// agree computes the shared secret of suite 2, which also checks the public key.
+// agree computes the shared secret of a suite with public keys, which also checks the public key.
 func (r *responder) agree(q *request) (err error) {
-	if q.suite != SuiteX25519 {
+	if q.suite.publicLen() == 0 {
 		return nil
 	}
 	if r.private, err = r.auth.ephemeral(); err != nil {
