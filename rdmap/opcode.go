@@ -9,7 +9,7 @@ import (
 type Opcode uint8
 
 // The opcodes of RFC 5040 and RFC 7306. Other opcodes belong to an [Extension] or are
-// unknown.
+// unknown: package commit uses 0xc and 0xd, and the tests take 0xe and 0xf for unknown ones.
 const (
 	OpWrite                   Opcode = 0x0
 	OpReadRequest             Opcode = 0x1

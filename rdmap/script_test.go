@@ -181,7 +181,8 @@ func (c *conversation) tryPost(rs ...Request) (int, error) {
 	})
 }
 
-// take hands up one segment, by itself.
+// take hands up one segment, by itself. seq is its number in the order of the peer: send counts it, and a number that has
+// come before is ignored.
 func (c *conversation) take(seq uint64, segment []byte) error {
 	err := c.s.Segment(seq, segment)
 	c.s.BatchDone()
