@@ -23,7 +23,7 @@ type Config struct {
 	Shuffle uint64 // segments or packets overtake one another, in an order that this number chooses
 }
 
-// The networks. Records is an in-memory layer below DDP, which only a test of the root package can reach.
+// The networks. Records is an in-memory layer below DDP, which only the test of the root package provides: see Runner.
 const (
 	TCP     = "tcp"
 	TLS     = "tls"

@@ -150,7 +150,7 @@ func (x *run) meet(i int, qcs [2]*iwarp.QPConfig) (qps [2]*iwarp.QP, err error) 
 	rnics := [2]*iwarp.RNIC{x.hosts[0].rnic, x.hosts[1].rnic}
 	if x.cfg.Network == Records {
 		if x.records == nil {
-			return qps, fmt.Errorf("network %s: %w: only the test of the root package reaches it", Records, ErrNotHere)
+			return qps, fmt.Errorf("network %s: %w: only the test of the root package provides it", Records, ErrNotHere)
 		}
 		return x.records(x.cfg, i, rnics, qcs)
 	}
