@@ -8,8 +8,8 @@ import (
 // An Opcode is the type of a message (RFC 5040 section 4.1, figure 4). It has 4 bits.
 type Opcode uint8
 
-// The opcodes of RFC 5040 and RFC 7306. Other opcodes belong to an [Extension] or are
-// unknown: package commit uses 0xc and 0xd, and the tests take 0xe and 0xf for unknown ones.
+// The opcodes of RFC 5040 and RFC 7306. Other opcodes belong to an [Extension], like 0xc and 0xd of package commit, or are
+// unknown. The only ones that are free, 0xe and 0xf, are unknown in this package's tests.
 const (
 	OpWrite                   Opcode = 0x0
 	OpReadRequest             Opcode = 0x1
