@@ -2,6 +2,7 @@ package iwarp_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -238,6 +239,35 @@ func TestVERBS_90_SizeOfABufferIsAskedUnderNoLock(t *testing.T) {
 	require.Equal(t, 4, asked, "once each")
 }
 
+// TestVERBS_90_EachRegionHasTheSizeOfItsBuffer, even if the list is posted before there is a connection, or in parts.
+func TestVERBS_90_EachRegionHasTheSizeOfItsBuffer(t *testing.T) {
+	near, far := newSide(t, nil), newSide(t, nil)
+	var mrs []*iwarp.MR
+	list := func(sizes ...int) (wrs []iwarp.SendWR) {
+		for _, n := range sizes {
+			mr, err := near.pd.AllocMR(64, stag.LocalWrite, nil)
+			require.NoError(t, err)
+			mrs = append(mrs, mr)
+			wrs = append(wrs, iwarp.SendWR{Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: mr, Access: stag.LocalWrite, Buffer: newDisk(n)})
+		}
+		return wrs
+	}
+	early := list(8, 24, 16)
+	near.connect(far, pairConfig{client: iwarp.QPConfig{SendDepth: 3, Setup: func(_ context.Context, qp *iwarp.QP) error {
+		return qp.PostSend(early...)
+	}}})
+	ctx := testContext(t)
+	require.NoError(t, near.qp.Drain(ctx))
+	require.NoError(t, near.qp.PostSend(list(40, 32, 48)...))
+	_, err := near.qp.Do(ctx, list(9, 10, 11, 12, 13)...)
+	require.NoError(t, err)
+	var sizes []int
+	for _, mr := range mrs {
+		sizes = append(sizes, int(mr.Len()))
+	}
+	require.Equal(t, []int{8, 24, 16, 40, 32, 48, 9, 10, 11, 12, 13}, sizes)
+}
+
 // TestVERBS_90_SizeThatPanicsLeavesNothingBehind: neither a slot, nor a place of the PD.
 func TestVERBS_90_SizeThatPanicsLeavesNothingBehind(t *testing.T) {
 	const depth = 2
@@ -437,4 +467,32 @@ func TestVERBS_90_RefusedPostsUseNoKeys(t *testing.T) {
 			require.NoError(t, client.qp.LocalInvalidate(ctx, s))
 		}
 	}
+}
+
+// TestVERBS_90_RefusedPostsBeforeAConnectionUseNoKeys: nor do those to a QP that is not connected.
+func TestVERBS_90_RefusedPostsBeforeAConnectionUseNoKeys(t *testing.T) {
+	s := newSide(t, nil)
+	idle := func(depth int) *iwarp.QP {
+		qp, err := s.rnic.NewQP(&iwarp.QPConfig{PD: s.pd, SendDepth: depth})
+		require.NoError(t, err)
+		t.Cleanup(func() { qp.Abandon(errors.New("no road")) })
+		return qp
+	}
+	full, empty := idle(1), idle(121)
+	require.NoError(t, full.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite}))
+	fast, err := s.pd.AllocMR(8, stag.LocalWrite, nil)
+	require.NoError(t, err)
+	wr := iwarp.SendWR{Op: iwarp.OpRegister, MR: fast, Memory: make([]byte, 8)}
+	used := make(map[stag.STag]bool)
+	for range 120 {
+		for range 150 {
+			require.ErrorIs(t, full.PostSend(wr), iwarp.ErrQueueFull)
+		}
+		require.NoError(t, empty.PostSend(wr))
+		require.False(t, used[fast.STag()], "%v again after %d registrations", fast.STag(), len(used))
+		used[fast.STag()] = true
+	}
+	wr.MR = nil
+	require.Error(t, empty.PostSend(wr))
+	require.Equal(t, 120, empty.Slots(), "what is refused takes no room")
 }

@@ -39,16 +39,15 @@ func (qp *QP) addEarly(wr *SendWR, known []int64) error {
 	if qp.err != nil {
 		return qp.err
 	}
-	var r rdmap.Request
-	if err := qp.fill(&r, wr, known); err != nil {
-		return err
-	}
-	if qp.sendSlots.Reserve(qp.cfg.SendDepth, 1) == 0 {
+	if qp.sendSlots.Reserve(qp.cfg.SendDepth, 1) == 0 { // before fill, as in postSend
 		return qp.postError(ErrQueueFull)
 	}
-	if r.Enable != nil {
-		wr.named(r.Enable)
+	var r rdmap.Request
+	if err := qp.fill(&r, wr, known); err != nil {
+		qp.sendSlots.Release(1)
+		return err
 	}
+	wr.named(r.Enable)
 	r.Hold()
 	qp.early = append(qp.early, r)
 	return nil
