@@ -120,7 +120,10 @@ func TestMessageForACancelledReceiveWithoutARegion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
 		mem, mr := k.register(8, stag.LocalWrite, nil)
-		cancels(t, func(ctx context.Context) error { _, err := k.qp.Recv(ctx, mr.Slice(0, 8)); return err })
+		cancels(t, func(ctx context.Context) error {
+			_, err := k.qp.RecvWC(ctx, mr.Slice(0, 1), mr.Slice(1, 1), mr.Slice(2, 6))
+			return err
+		})
 		require.NoError(t, mr.Close(), "a posted receive is not waited for")
 		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 2, Local: k.at(0, 8)}))
 		k.p.Send(wiretest.Send(1, 0, "lost"))

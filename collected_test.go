@@ -32,29 +32,35 @@ func TestMemoryOfAClosedRegionIsNotKept(t *testing.T) {
 		}
 	}
 	send := iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{far.Slice(0, n)}}
-	server.freed("it receives messages", access, func(mr *iwarp.MR) {
+	server.freed("it receives messages", access, nil, func(mr *iwarp.MR) {
 		posts(mr.Slice(0, n))
 		require.NoError(t, client.qp.PostSend(send, send, send)) // they arrive together
 		server.completes(server.qp.RecvCQ(), 3)
 	})
-	server.freed("a blocking call receives one", access, func(mr *iwarp.MR) {
+	server.freed("a blocking call receives one", access, nil, func(mr *iwarp.MR) {
 		done := receives(server.qp, mr)
 		require.NoError(t, client.qp.Send(ctx, far.Slice(0, n)))
 		require.NoError(t, <-done)
 	})
-	server.freed("it sends", access, func(mr *iwarp.MR) {
+	server.freed("it sends", access, nil, func(mr *iwarp.MR) {
 		done := receives(client.qp, far)
 		require.NoError(t, server.qp.Send(ctx, mr.Slice(0, n)))
 		require.NoError(t, <-done)
 	})
-	server.freed("it writes, and reads", access, func(mr *iwarp.MR) {
+	server.freed("it writes, and reads", access, nil, func(mr *iwarp.MR) {
 		require.NoError(t, server.qp.RDMAWrite(ctx, far.Advertise(0, n), mr.Slice(0, n)))
 		require.NoError(t, server.qp.RDMARead(ctx, mr.Slice(0, n), far.Advertise(0, n)))
 	})
-	server.freed("the peer reads", access, func(mr *iwarp.MR) {
+	server.freed("the peer reads", access, nil, func(mr *iwarp.MR) {
 		require.NoError(t, client.qp.RDMARead(ctx, far.Slice(0, n), mr.Advertise(0, n)))
 	})
-	server.freed("it ends", access, func(mr *iwarp.MR) {
+	server.freed("it is durable on receive", access, &iwarp.MROptions{Durable: new(medium), DurableOnReceive: true}, func(*iwarp.MR) {
+		_, into := server.register(n, access, nil)
+		done := receives(server.qp, into)
+		require.NoError(t, client.qp.Send(ctx, far.Slice(0, n)))
+		require.NoError(t, <-done)
+	})
+	server.freed("it ends", access, nil, func(mr *iwarp.MR) {
 		posts(mr.Slice(0, n/2), mr.Slice(n/2, n/2))
 		require.NoError(t, server.qp.Abort())
 		server.completes(server.qp.RecvCQ(), 3)
@@ -63,13 +69,13 @@ func TestMemoryOfAClosedRegionIsNotKept(t *testing.T) {
 }
 
 // freed has use make use of a region, closes it, and expects that nothing keeps its memory.
-func (s *side) freed(when string, access stag.Access, use func(mr *iwarp.MR)) {
+func (s *side) freed(when string, access stag.Access, opts *iwarp.MROptions, use func(mr *iwarp.MR)) {
 	s.Helper()
 	gone := make(chan struct{})
 	func() {
 		memory := new([64 << 10]byte)
 		runtime.AddCleanup(memory, func(gone chan struct{}) { close(gone) }, gone)
-		mr, err := s.pd.RegisterMR(memory[:], access, nil)
+		mr, err := s.pd.RegisterMR(memory[:], access, opts)
 		require.NoError(s, err)
 		use(mr)
 		require.NoError(s, mr.Close())

@@ -256,9 +256,14 @@ func TestCMT_18_19_PlainMemory(t *testing.T) {
 }
 
 func TestCommitThatCannotBePosted(t *testing.T) {
-	client, _ := connect(t, pairConfig{client: iwarp.QPConfig{Commit: &iwarp.CommitOptions{}, ORD: -1}, server: committing})
 	ctx := testContext(t)
-	require.ErrorIs(t, client.qp.Commit(ctx, iwarp.RemoteBuffer{}), iwarp.ErrUnsupported, "without an ORD")
+	for _, depths := range []struct{ ord, ird int }{{ord: -1}, {ird: -1}} {
+		c, s := committing, committing
+		c.ORD, s.IRD = depths.ord, depths.ird
+		client, _ := connect(t, pairConfig{client: c, server: s})
+		require.ErrorIs(t, client.qp.Commit(ctx, iwarp.RemoteBuffer{}), iwarp.ErrUnsupported, "without an ORD: %+v", depths)
+		require.Equal(t, iwarp.StateRTS, client.qp.State())
+	}
 	client, server := committers(t)
 	_, mr := client.register(64, stag.LocalWrite, nil)
 	at := iwarp.RemoteBuffer{Len: 8}

@@ -46,6 +46,10 @@ func TestVERBS_77_Signal(t *testing.T) {
 		n, err = cq.Wait(context.Background(), dst)
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err = cq.Wait(over, dst)
+		require.ErrorIs(t, err, context.Canceled, "the wait that returned completions was the one")
 		time.AfterFunc(time.Second, func() { fill(cq, 3) })
 		for wc, err := range cq.All(context.Background()) {
 			require.NoError(t, err)

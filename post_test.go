@@ -37,6 +37,7 @@ func TestVERBS_55_90_PostOfAListStopsAtTheFirstError(t *testing.T) {
 		require.ErrorAs(t, err, &post)
 		require.Equal(t, 1, post.N)
 		require.Equal(t, 1, k.qp.Posted())
+		require.Equal(t, 1, k.qp.Stats().RecvQueued, "the others take no room")
 		require.NoError(t, k.qp.PostSend())
 		require.NoError(t, k.qp.PostRecv())
 		require.NoError(t, k.qp.Abort())

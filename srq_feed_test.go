@@ -56,6 +56,7 @@ func TestReceiveOfAQPThatEndsGoesToTheNext(t *testing.T) {
 		require.Equal(t, 3, s.srq.Starved(), "the QP has not ended")
 		s.posts(0)
 		synctest.Wait()
+		require.Equal(t, 1, qps[1].qp.RecvCQ().Stats().Waiting, "at once, not only when the first has ended")
 		qps[1].receives(0, 1)
 
 		s.srq.PostUnheard(t, iwarp.RecvWR{ID: 1, Local: []iwarp.SGE{s.mr.Slice(8, 8)}})
@@ -81,5 +82,21 @@ func TestQPThatHasAReceiveWaitsNoMore(t *testing.T) {
 		synctest.Wait()
 		qp.receives(0, 1)
 		require.Zero(t, s.srq.Starved())
+	})
+}
+
+// TestReceivesBeforeARefusedOneResumeMessages, although the call of PostRecv fails.
+func TestReceivesBeforeARefusedOneResumeMessages(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newShop(t, 8, nil)
+		p, qp := s.opens(iwarp.QPConfig{RNRWait: iwarp.RNRWaitForever})
+		p.Send(wiretest.Send(1, 0, "m"))
+		synctest.Wait()
+		err := s.srq.PostRecv(iwarp.RecvWR{Local: []iwarp.SGE{s.mr.Slice(0, 8)}}, iwarp.RecvWR{Local: []iwarp.SGE{{Len: 1}}})
+		var refused *iwarp.PostError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, 1, refused.N)
+		synctest.Wait()
+		qp.receives(0, 1)
 	})
 }
