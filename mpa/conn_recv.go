@@ -190,7 +190,6 @@ func (c *Conn) Discard() error {
 	if c.recvErr == nil {
 		c.recvErr = errDiscarded
 	}
-	c.held = fpdu{}
 	c.in.release()
 	c.in.resize(medium)
 	defer c.in.release()

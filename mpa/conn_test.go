@@ -1,6 +1,7 @@
 package mpa
 
 import (
+	"bytes"
 	"errors"
 	"runtime"
 	"testing"
@@ -41,6 +42,7 @@ func TestBatchIsBounded(t *testing.T) {
 		require.GreaterOrEqual(t, n, v.atLeast, v.what)
 		require.LessOrEqual(t, n, v.max, v.what)
 		require.LessOrEqual(t, len(c.out.pending()), batchPieces, v.what)
+		require.LessOrEqual(t, c.out.bytes, c.most()+wholeSize(1), v.what)
 		require.NoError(t, c.Flush(false))
 		require.Nil(t, c.out, "the batch is given back")
 		require.True(t, c.Append(octets(v.head), payload, v.stage), "there is room again")
@@ -197,11 +199,18 @@ func TestIdleConnHoldsNoMemory(t *testing.T) {
 	require.ErrorIs(t, drain(c, p), transport.ErrAgain)
 	require.Same(t, medium, c.in.class, "a large part of an FPDU")
 
+	s = &script{reads: [][]byte{append(bytes.Clone(wire), wire[:50000]...)}}
+	c = conn(s, Terms{CRC: true})
+	c.bulk = true
+	require.ErrorIs(t, drain(c, p), transport.ErrAgain)
+	require.Same(t, medium, c.in.class, "a large part of an FPDU, at the end of a large buffer")
+
 	s = &script{reads: [][]byte{wire, wire[:20]}}
 	c = conn(s, Terms{CRC: true})
 	got := &collector{}
 	got.stop = func() bool { return len(got.ulpdus) == 2 }
 	require.NoError(t, placertest.Receive(c, got))
+	s.before = func() { require.Nil(t, c.in.class, "once it is armed, another goroutine may read") }
 	require.True(t, c.Arm(func() {}))
 	require.Nil(t, c.in.class, "nothing is held when a waiter leaves")
 }

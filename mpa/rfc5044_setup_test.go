@@ -331,7 +331,7 @@ func TestMPA_60_72_PrivateDataReachesTheOtherULP(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, private, string(r.PrivateData()), "%d octets at the responder, revision %d", v.n, v.rev)
 			require.Equal(t, v.rev, r.Revision())
-			b, terms, err := r.Accept(t.Context(), o, 1, 1, []byte(private))
+			b, terms, err := r.Accept(t.Context(), Options{LargePrivateData: true}, 1, 1, []byte(private))
 			require.NoError(t, err)
 			require.Equal(t, private, string(terms.PeerPrivateData))
 			a := connected()

@@ -24,6 +24,12 @@ func TestErrorsOfSetUpSayWhatHappened(t *testing.T) {
 		_, err := ReadRequest(ctx, transport.NewStream(c, nil))
 		return err
 	}
+	accept := func(ctx context.Context, c net.Conn) error {
+		r, err := ReadRequest(ctx, transport.NewStream(c, nil))
+		require.NoError(t, err)
+		_, _, err = r.Accept(ctx, Options{}, 1, 1, nil)
+		return err
+	}
 	timeout := errors.New("time is up")
 	for name, c := range map[string]struct {
 		do   func(context.Context, net.Conn) error
@@ -44,6 +50,10 @@ func TestErrorsOfSetUpSayWhatHappened(t *testing.T) {
 			[]error{context.DeadlineExceeded, timeout},
 			nil,
 		},
+		"the context ends while the Reply goes out": {accept, func(t *testing.T, far, _ net.Conn) {
+			_, err := far.Write(unhex(frameR1))
+			require.NoError(t, err)
+		}, "mpa: sending the MPA Reply: time is up (context deadline exceeded)", []error{context.DeadlineExceeded, timeout}, nil},
 		"the peer closes": {connect, func(t *testing.T, far, _ net.Conn) {
 			_, err := io.ReadFull(far, make([]byte, 24))
 			require.NoError(t, err)
@@ -138,4 +148,13 @@ func TestErrorsOfSetUpSayWhatHappened(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhatThePeerHasSentIsTold, even if the context ends at the same time.
+func TestWhatThePeerHasSentIsTold(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &script{reads: [][]byte{[]byte("GET / HTTP/1.1\r\n")}, before: cancel}
+	_, err := ReadRequest(ctx, s)
+	requireFault(t, transport.MPAStartup, err)
+	require.NotErrorIs(t, err, context.Canceled)
 }

@@ -24,10 +24,12 @@ type script struct {
 	ended   bool // CloseWrite
 	woken   int
 	armed   func()
-	longest int // the most octets that a Read asked for
+	longest int    // the most octets that a Read asked for
+	before  func() // runs at the beginning of each Read and Arm; nil: nothing does
 }
 
 func (s *script) Read(p []byte, _ transport.Wait) (int, error) {
+	s.begins()
 	s.longest = max(s.longest, len(p))
 	if s.closed > 0 || s.aborted > 0 {
 		return 0, net.ErrClosed
@@ -47,6 +49,12 @@ func (s *script) Read(p []byte, _ transport.Wait) (int, error) {
 		s.reads = s.reads[1:]
 	}
 	return n, nil
+}
+
+func (s *script) begins() {
+	if s.before != nil {
+		s.before()
+	}
 }
 
 func (s *script) Write(bufs [][]byte, wait bool) (int, error) {
@@ -85,7 +93,7 @@ func (s *script) Gather() int {
 
 func (s *script) EMSS() int                   { return s.emss }
 func (s *script) SetDeadline(time.Time) error { return nil }
-func (s *script) Arm(ready func()) bool       { s.armed = ready; return true }
+func (s *script) Arm(ready func()) bool       { s.begins(); s.armed = ready; return true }
 func (s *script) Disarm()                     { s.armed = nil }
 func (s *script) Wake()                       { s.woken++ }
 func (s *script) CloseWrite() error           { s.ended = true; return nil }
