@@ -62,3 +62,13 @@ func TestUnguardedStreamPlacesAheadOfItsTurn(t *testing.T) {
 	require.NoError(t, c.s.Segment(2, tagged(true, r.STag(), 0x1000, []byte("early"))))
 	require.Equal(t, "early", string(mem[:5]))
 }
+
+// TestGuardedStreamKeepsItsWindow, if that is less than what a guard allows.
+func TestGuardedStreamKeepsItsWindow(t *testing.T) {
+	c := converse(t, 2)
+	d := &doorkeeper{conversation: c, scriptQueue: &scriptQueue{c: c}}
+	c.bind(0)
+	c.s.Guard(d, 0, d)
+	require.NoError(t, c.s.Segment(2, untagged(true, 0, 3, 0, nil)))
+	_ = c.isFault("one more", transport.DDPLocalCatastrophic, c.s.Segment(3, untagged(true, 0, 4, 0, nil)))
+}

@@ -231,6 +231,12 @@ func TestDDP_35_MemoryOfABufferIsCopied(t *testing.T) {
 		got = append(got, b[UntaggedLen:]...)
 	}
 	require.Equal(t, file.mem, got, "in order")
+	l.capacity = 3
+	done, err := s.Emit(l, &Message{MSN: 2, Source: source})
+	require.NoError(t, err)
+	require.False(t, done)
+	require.Equal(t, 4, file.lent, "the batch is full")
+	require.Equal(t, 4, file.returned)
 	s.Release()
 
 	file.broken = true
