@@ -114,6 +114,20 @@ func TestExtensionAnswersAtOnce(t *testing.T) {
 	}
 }
 
+// TestExtensionMayUseItsReplyAgain: a response that waits for its turn is a copy.
+func TestExtensionMayUseItsReplyAgain(t *testing.T) {
+	e := newEcho()
+	reply := []byte("0")
+	e.Serve = func(in *Inbound) {
+		reply[0]++
+		in.Reply(reply)
+	}
+	c := echoing(t, e)
+	c.sends("two requests", untagged(opEcho, QNRequest, 1, "a"), untagged(opEcho, QNRequest, 2, "b"))
+	c.wantSegment("the first", untagged(opEchoed, QNResponse, 1, "1"))
+	c.wantSegment("the second", untagged(opEchoed, QNResponse, 2, "2"))
+}
+
 func TestExtensionFails(t *testing.T) {
 	e := newEcho()
 	c := echoing(t, e)

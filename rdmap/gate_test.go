@@ -23,6 +23,7 @@ type guarded struct {
 	*conversation
 	verified []string // what Verify was asked about
 	opened   int
+	pending  bool // what Pending reported when the gate was opened
 	region   *stag.Region
 	mem      []byte
 	receives [2][]byte
@@ -34,7 +35,7 @@ func gated(t *testing.T, change func(*Config)) *guarded {
 		c.Extensions = []*Extension{{Request: opEcho, Response: opEchoed, MaxRequest: 64, MaxResponse: 64, Serve: func(in *Inbound) {
 			t.Error("a request is served")
 		}}}
-		c.Gate = &Gate{Len: len(pass), Verify: g.verify, Opened: func() { g.opened++ }}
+		c.Gate = &Gate{Len: len(pass), Verify: g.verify, Opened: func() { g.opened, g.pending = g.opened+1, g.s.Pending() }}
 		if change != nil {
 			change(c)
 		}
@@ -169,6 +170,7 @@ func TestCM_23_ReceivesFollowTheFirstMessage(t *testing.T) {
 	g.sends("the first message", untagged(OpSend, QNSend, 1, pass))
 	require.Equal(t, []string{pass}, g.verified)
 	require.Equal(t, 1, g.opened)
+	require.True(t, g.pending, "what was posted can be sent once the opening is told")
 	require.Empty(t, g.received, "it makes no completion")
 	require.Len(t, g.buffers, 2, "and takes no receive")
 	require.Equal(t, Traffic{Messages: 1, Octets: uint64(len(pass))}, g.s.Stats().In[OpSend])

@@ -106,6 +106,14 @@ func TestRDMAP_112_RTRGoesAheadOfEverything(t *testing.T) {
 	c.wantTerminate("a Terminate takes its place", bare(transport.MPANoRTR))
 	c.s.End()
 	require.Empty(t, c.done, "also at the end it makes no completion")
+
+	for _, m := range []transport.RTR{transport.RTRSend, transport.RTRWrite} {
+		c = converse(t, func(cfg *Config) { cfg.RTR = m })
+		require.NoError(t, c.flush())
+		c.post(sendOf(1, ""))
+		require.NoError(t, c.flush())
+		c.wantDone("a request that takes its place after it makes one", "1 success")
+	}
 }
 
 // The responder does not wait for the RTR, as with EarlyResponderSend.

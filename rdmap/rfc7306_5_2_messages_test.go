@@ -203,6 +203,7 @@ func TestEXT_53_54_57_63_ResponsesCompleteTheirRequests(t *testing.T) {
 	c.wantDone("one by one", "3 success", "4 success")
 	require.Equal(t, []uint64{math.MaxUint64, 20, 30}, c.olds, "the ULP gets the values before")
 	require.Equal(t, Traffic{Messages: 3, Octets: 36}, c.s.Stats().In[OpAtomicResponse])
+	c.wantFault("no request awaits another one", transport.RDMAPStreamCatastrophic, atomicResponseOf(4, 4, 40))
 }
 
 func TestEXT_53_57_ResponsesOutOfOrder(t *testing.T) {
@@ -343,6 +344,7 @@ func TestAtomicOfABuffer(t *testing.T) {
 	require.ErrorIs(t, err, errBroken)
 	require.True(t, c.s.Terminate(err))
 	c.wantTerminate("ends the stream", blaming(transport.RDMAPStreamCatastrophic, segment))
+	require.NoError(t, c.table.Invalidate(done(t), broken), "nothing is pinned")
 }
 
 func TestAtomicHeadersAreReadAndWritten(t *testing.T) {

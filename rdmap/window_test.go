@@ -12,6 +12,29 @@ import (
 // Read Responses where segments overtake each other: each must lie in the sink of a Read,
 // and in its turn continue the oldest.
 
+// An endingQueue ends the stream instead of taking a message.
+type endingQueue struct {
+	*conversation
+	asked int
+}
+
+func (q *endingQueue) Deliver(Received) {
+	q.asked++
+	q.s.Terminate(errBroken)
+}
+
+// TestMessageThatEndsTheStreamIsTheLast: one that has come early, and is placed already, is not delivered behind it.
+func TestMessageThatEndsTheStreamIsTheLast(t *testing.T) {
+	q := new(endingQueue)
+	q.conversation = converse(t, func(c *Config) { c.Window, c.Receives = 8, q })
+	q.receive(8)
+	q.receive(8)
+	require.NoError(t, q.take(1, untagged(OpSend, QNSend, 2, "early")))
+	require.NoError(t, q.take(0, untagged(OpSend, QNSend, 1, "first")))
+	require.Equal(t, 1, q.asked)
+	q.wantTerminate("it is told", bare(transport.RDMAPStreamCatastrophic))
+}
+
 // reading has two Reads outstanding: of 20 octets to octet 4 of one region, and of 32 to
 // another.
 func reading(t *testing.T) (c *conversation, a, b *stag.Region, memA, memB []byte) {
