@@ -160,6 +160,23 @@ func TestSilentPeerEndsTheConnection(t *testing.T) {
 	}
 }
 
+// TestWriteBesideACheckIsWatched: the check has found nothing outstanding, and the write begins before its end.
+func TestWriteBesideACheckIsWatched(t *testing.T) {
+	ac, bc := tcpPair(t)
+	require.NoError(t, SetPeerTimeout(ac, time.Hour))
+	a := settled(ac, newPoller(t))
+	t.Cleanup(func() { _, _ = a.Abort(), bc.Close() })
+	s := a.(*rawStream).peer
+	checked := s.control
+	s.control = func(f func(fd int)) {
+		checked(f)
+		s.wrote()
+	}
+	s.listed.Store(true)
+	require.False(t, s.look(time.Now()))
+	require.True(t, s.listed.Load(), "by the write")
+}
+
 // TestIdleConnectionIsNotWatched: the Poller stops its checks when all octets are acknowledged.
 func TestIdleConnectionIsNotWatched(t *testing.T) {
 	p := newPoller(t)

@@ -132,6 +132,20 @@ func TestPollerForgetsADescriptorThatIsReused(t *testing.T) {
 	require.Len(t, p.slots, 1, "a slot is used again")
 }
 
+// TestSlotOfAConnectionThatCannotBeArmedIsFree, because its descriptor is closed.
+func TestSlotOfAConnectionThatCannotBeArmedIsFree(t *testing.T) {
+	p := newPoller(t)
+	for range 3 {
+		a, _ := pollerPair(t, p)
+		require.True(t, a.(*rawStream).sock.close())
+		require.False(t, a.Arm(func() {}))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	require.Len(t, p.slots, 1)
+	require.Len(t, p.free, 1)
+}
+
 func TestPollerManyConnections(t *testing.T) {
 	const conns, rounds = 200, 3
 	p := newPoller(t)

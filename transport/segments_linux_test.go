@@ -35,6 +35,15 @@ func TestEachWriteBeginsASegment(t *testing.T) {
 	require.GreaterOrEqual(t, int(segmentsSent(t, a)-before), writes, "segments")
 }
 
+// TestOctetsOfAPartialWriteAreCounted: the EMSS is asked for again after so many octets.
+func TestOctetsOfAPartialWriteAreCounted(t *testing.T) {
+	s, _ := pollerPair(t, newPoller(t))
+	n, err := s.Write([][]byte{make([]byte, 64<<20)}, false)
+	require.Equal(t, ErrAgain, err)
+	require.Positive(t, n)
+	require.EqualValues(t, n, s.(*rawStream).mss.written.Load())
+}
+
 func TestWithinHost(t *testing.T) {
 	for _, c := range []struct {
 		local, remote string

@@ -372,3 +372,41 @@ func TestTLSConfig(t *testing.T) {
 	require.Equal(t, uint16(tls.VersionTLS13), a.(*tls.Conn).ConnectionState().Version, "TLS 1.3 it is")
 	require.NoError(t, SetPeerTimeout(a, time.Second), "the timeout reaches the socket below TLS")
 }
+
+// TestWakeThatComesWithOctetsIsNotLost: the read that returns them does not report it, the next one does.
+func TestWakeThatComesWithOctetsIsNotLost(t *testing.T) {
+	c, far := Pipe(PipeOptions{})
+	defer c.Close()
+	defer far.Close()
+	w := waker{conn: c}
+	require.True(t, w.park())
+	w.wake()
+	require.NoError(t, w.unpark(nil))
+	require.False(t, w.park())
+	require.True(t, w.park(), "once")
+}
+
+// A limited is a net.Conn that fails behind so many octets.
+type limited struct {
+	net.Conn
+	left int
+}
+
+func (c *limited) Write(p []byte) (int, error) {
+	n := min(len(p), c.left)
+	c.left -= n
+	if n < len(p) {
+		return n, io.ErrClosedPipe
+	}
+	return n, nil
+}
+
+// TestGatherCountsWhatPrecedesAFailure, in earlier blocks and in the last one.
+func TestGatherCountsWhatPrecedesAFailure(t *testing.T) {
+	for left := range 11 {
+		s := &connStream{conn: &limited{left: left}}
+		n, err := s.gather([][]byte{make([]byte, 3), nil, make([]byte, 7)}, 4)
+		require.Equal(t, left, n)
+		require.Equal(t, left < 10, err != nil)
+	}
+}

@@ -76,6 +76,25 @@ func TestTapGolden(t *testing.T) {
 	}
 }
 
+// TestTapRecordsAFullReadBeforeTheFIN: a read that was filled is recorded with the next, or with what follows it.
+func TestTapRecordsAFullReadBeforeTheFIN(t *testing.T) {
+	var file bytes.Buffer
+	ac, b := Pipe(PipeOptions{})
+	a := Tap(NewStream(ac, nil), &file, TapOptions{})
+	mustWrite(t, b, "answer")
+	require.NoError(t, b.Close())
+	buf := make([]byte, len("answer"))
+	_, err := a.Read(buf, Park)
+	require.NoError(t, err)
+	_, err = a.Read(buf, Park)
+	require.Equal(t, io.EOF, err)
+	require.NoError(t, a.Close())
+	segs := segments(t, file.Bytes())[3:]
+	require.Equal(t, "answer", string(segs[0].Payload))
+	require.Equal(t, pcap.FIN|pcap.ACK, segs[1].Flags)
+	require.Equal(t, segs[0].Src, segs[1].Src)
+}
+
 func TestTapRecordsResets(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		var file bytes.Buffer
