@@ -30,7 +30,7 @@ func TestReceiveReportsTheEndOfASession(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, f := active(t)
 				received := make(chan error)
-				go func() { received <- placertest.Receive(c, &placertest.Collector{Want: 1}) }()
+				go func() { received <- c.Receive(&placertest.Collector{}, transport.Park) }()
 				synctest.Wait()
 				v.end(c)
 				require.ErrorIs(t, <-received, v.want, "it was parked")
@@ -49,6 +49,23 @@ func TestReceiveReportsTheEndOfASession(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSCTP_31_SessionWithAMessageBehindItsTerminateIsNotOver: its streams are not clean.
+func TestSCTP_31_SessionWithAMessageBehindItsTerminateIsNotOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := active(t)
+		f.says(16, "0002 41")
+		f.says(17, "0001 0004")
+		p := &placertest.Collector{}
+		require.NoError(t, c.Receive(p, transport.Park))
+		var violation *ViolationError
+		require.ErrorAs(t, c.Receive(p, transport.Park), &violation)
+		require.NoError(t, c.Close())
+		close(f.lost)
+		synctest.Wait()
+		f.wantReleased(t, false)
+	})
 }
 
 // TestBatchIsBounded by messages and by octets; what it takes is sent as it is.

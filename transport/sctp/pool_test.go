@@ -271,7 +271,7 @@ func TestBacklogTellsOfAnOutage(t *testing.T) {
 			require.NoError(t, err)
 			r.Close()
 		}
-		ask()
+		time.AfterFunc(time.Second, ask) // when Accept has looked at the outage
 		wants()
 		for range 2 {
 			b.SetOutage(syscall.EMFILE)
