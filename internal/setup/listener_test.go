@@ -109,6 +109,24 @@ func TestSEC_2_HalfOpenConnectionsAreBounded(t *testing.T) {
 	})
 }
 
+// TestPrepareTakesItsTime: ListenConfig.SetupTimeout bounds the sending of the answer, not what the application does before.
+func TestPrepareTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t)
+		l := listens(t, m, ListenConfig{SetupTimeout: 2 * time.Second})
+		p := calls(t, l, request(plain))
+		q, err := l.Accept(someTime(t))
+		require.NoError(t, err)
+		own, _ := local(t)
+		own.Prepare = func(ctx context.Context) error {
+			time.Sleep(3 * time.Second)
+			return ctx.Err()
+		}
+		require.NoError(t, q.Accept(someTime(t), own))
+		p.wants(frame(replyKey, plain))
+	})
+}
+
 // TestSEC_2_RequestThatIsBeingAuthenticatedKeepsItsPlace: the Request is complete.
 func TestSEC_2_RequestThatIsBeingAuthenticatedKeepsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
