@@ -84,7 +84,11 @@ func TestRSK_14_15_PeersThatBreakTheProtocol(t *testing.T) {
 				s.CloseWrite()
 				<-s.conn.done
 				<-read
-				if c.name != "data after SHUTDOWN" {
+				if c.name == "data after SHUTDOWN" {
+					_, again := s.conn.Read(make([]byte, 1))
+					require.NoError(t, err)
+					require.Equal(t, io.EOF, again, "the stream of the peer had ended before")
+				} else {
 					require.ErrorIs(t, err, ErrProtocol)
 					require.ErrorContains(t, err, c.want)
 				}

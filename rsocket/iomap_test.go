@@ -2,6 +2,7 @@ package rsocket
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"math"
 	"net"
@@ -357,4 +358,34 @@ func TestRSK_18_EntriesComeAheadOfWhatIsWrittenLater(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRSK_18_AnEntryThatIsReplaced while octets wait for room: the rest is written to where the peer has mapped its offset by then.
+func TestRSK_18_AnEntryThatIsReplaced(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const buffer, n = 64 << 10, 65 << 10 // the pipe holds less than what is in the write buffer
+		s := meet(t, &Config{IOMap: 1, WriteBuffer: buffer}, itsPrivate)
+		e := wire.Entry{Slot: wire.Slot{Key: 0x700, Length: n}}
+		maps := func() {
+			s.Send(s.entry(0, e), s.message(wire.OpIOMapSGL, 0))
+			synctest.Wait()
+		}
+		maps()
+		wrote := make(chan error, 1)
+		go func() {
+			_, err := s.conn.WriteMapped(make([]byte, n), 0)
+			wrote <- err
+		}()
+		synctest.Wait()
+		e.Key = 0x800
+		maps()
+		octets := make(map[uint32]int) // by STag
+		for octets[0x700]+octets[0x800] < n {
+			if u := s.Segment(); u[0]&0x80 != 0 {
+				octets[binary.BigEndian.Uint32(u[2:])] += len(u) - 14
+			}
+		}
+		require.NoError(t, <-wrote)
+		require.Equal(t, buffer, octets[0x700])
+	})
 }

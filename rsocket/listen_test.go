@@ -270,3 +270,29 @@ func heap() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
+
+// TestRSK_15_AReplyThatIsRefused: Dial fails, and releases everything.
+func TestRSK_15_AReplyThatIsRefused(t *testing.T) {
+	rnic := open(t)
+	pd, err := rnic.AllocPD()
+	require.NoError(t, err)
+	l, err := rnic.Listen(within(t), "tcp", "127.0.0.1:0", nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	dials, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxPD: 1}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, dials.Close()) })
+	for range 2 {
+		dialled := make(chan error, 1)
+		go func() {
+			_, err := Dial(within(t), dials, "tcp", l.Addr().String(), nil)
+			dialled <- err
+		}()
+		cr, err := l.Accept(within(t))
+		require.NoError(t, err)
+		qp, err := cr.Accept(within(t), &iwarp.QPConfig{PD: pd, PrivateData: []byte("no rsocket")})
+		require.NoError(t, err)
+		require.ErrorIs(t, <-dialled, ErrProtocol)
+		_ = qp.Abort()
+	}
+}

@@ -258,4 +258,8 @@ func TestRSK_8_HalvesGrowUpToTheMaximum(t *testing.T) {
 	}
 	_, ok := m.grow(1)
 	require.False(t, ok)
+	_, ok = m.grow(0)
+	require.True(t, ok)
+	require.Len(t, m.octets(0), 8192)
+	require.Nil(t, m.in, "both are replaced")
 }

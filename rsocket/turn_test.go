@@ -2,6 +2,7 @@ package rsocket
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"testing"
@@ -71,4 +72,39 @@ func TestRSK_9_CallsBehindACopy(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRSK_9_ACopyWhoseDeadlinePassesInItsReader sends what the reader returns afterwards, and counts it.
+func TestRSK_9_ACopyWhoseDeadlinePassesInItsReader(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a, b := pair(t, "pipe", nil, nil)
+		require.NoError(t, a.SetWriteDeadline(time.Now().Add(time.Second)))
+		n, err := a.ReadFrom(call(func(p []byte) (int, error) {
+			time.Sleep(2 * time.Second)
+			return copy(p, "x"), nil
+		}))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.EqualValues(t, 1, n)
+		require.NoError(t, a.CloseWrite())
+		got, err := io.ReadAll(b)
+		require.NoError(t, err)
+		require.Equal(t, "x", string(got))
+	})
+}
+
+// TestRSK_9_ADeadlineThatIsReplacedAsItPasses ends no call: its timer has run out, and waits for the mutex.
+func TestRSK_9_ADeadlineThatIsReplacedAsItPasses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a, b := pair(t, "pipe", nil, nil)
+		a.mu.Lock()
+		a.rd.setDeadline(time.Now().Add(time.Second))
+		time.Sleep(time.Second)
+		a.rd.setDeadline(time.Now().Add(time.Hour))
+		a.mu.Unlock()
+		synctest.Wait()
+		_, err := b.Write([]byte("x"))
+		require.NoError(t, err)
+		_, err = a.Read(make([]byte, 1))
+		require.NoError(t, err)
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
 // TestRSK_4_CreditsWrap sends more than 200,000 messages of one octet in each direction, so that all
@@ -52,4 +54,22 @@ func TestRSK_6_PeersWithFewReceives(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRSK_4_UnreadMessagesAddNoCredits: the limit is that which the peer was told.
+func TestRSK_4_UnreadMessagesAddNoCredits(t *testing.T) {
+	s := New(sizes{half: 4096, credits: 4, ring: 4096}.config(), common.private())
+	s.Next()
+	arrive := func(messages int) {
+		for range messages {
+			require.NoError(t, s.Message(wire.NewMessage(wire.OpData, 1), nil))
+		}
+	}
+	arrive(3)
+	s.Consume(2)
+	w, ok := s.Next()
+	require.True(t, ok)
+	require.Equal(t, wire.NewMessage(wire.OpSGL, 2+4), w.Message)
+	arrive(3)
+	require.ErrorContains(t, s.Message(wire.NewMessage(wire.OpData, 1), nil), "more than the credits")
 }

@@ -14,7 +14,7 @@ func mapping(t *testing.T, entries int) *Stream {
 	big := sizes{half: 8192, credits: 384, ring: 8192}
 	cfg, private := big.config(), big.private()
 	cfg.IOMap, private.IOMap = entries, 2
-	private.Table.Addr = 0x1000
+	private.Table.Addr, private.Table.Slots = 0x1000, 3
 	s := New(cfg, private)
 	_, ok := s.Next()
 	require.True(t, ok, "the second half is told")
@@ -36,7 +36,7 @@ func TestRSK_18_EntriesAreTold(t *testing.T) {
 		require.Equal(t, entryMessage(uint32(i)), w.Message)
 		require.Equal(t, OneEntry, w.Writes)
 		require.Equal(t, e, w.Entry)
-		require.Equal(t, 0x1000+2*16+24*i, w.Addr)
+		require.Equal(t, 0x1000+3*16+24*i, w.Addr)
 		require.EqualValues(t, simKey+1, w.Key)
 		require.Equal(t, i+1, s.out.sent)
 		require.Equal(t, i+1, s.polls.sent, "it takes a receive of the peer")
@@ -60,6 +60,20 @@ func TestRSK_18_AnEntryWaitsForCredits(t *testing.T) {
 	w, ok = s.Next()
 	require.True(t, ok)
 	require.Equal(t, shutdown, w.Message)
+}
+
+// TestRSK_10_18_AnEntryThatIsDropped does not hold the end of the stream back.
+func TestRSK_10_18_AnEntryThatIsDropped(t *testing.T) {
+	s := mapping(t, 0)
+	s.out.limit = 0
+	require.True(t, s.Map(wire.Entry{}))
+	s.Disconnect()
+	_, ok := s.Next()
+	require.False(t, ok)
+	s.Abandon()
+	w, ok := s.Next()
+	require.True(t, ok)
+	require.Equal(t, disconnect, w.Message)
 }
 
 // TestRSK_6_AnEntryWaitsForAReceive: credits alone do not say that the peer has posted its receives again.
