@@ -138,6 +138,7 @@ func TestSOL_7_TurnGoesOnWhenTheChosenHeadIsGone(t *testing.T) {
 	require.Empty(t, w.grants())
 	latency := w.enqueue(Latency, 64)
 	require.True(t, w.Cancel(w.now, big))
+	require.Zero(t, w.arbiter.deficit[Bulk], "nothing of its turn is left")
 	require.Equal(t, []uint64{latency}, w.grants())
 }
 

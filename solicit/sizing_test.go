@@ -156,3 +156,19 @@ func TestSOL_13_AnyOperationEndsADrain(t *testing.T) {
 	require.Equal(t, s.target, s.size())
 	require.Equal(t, 2*rtt, s.base.rtt)
 }
+
+// TestSOL_13_TheFirstStepBeginsWithTheFirstDelay: the octets that measured it came before the step.
+func TestSOL_13_TheFirstStepBeginsWithTheFirstDelay(t *testing.T) {
+	s := newSizing(&Config{Min: 64 * ki, Max: 1024 * ki, Start: 64 * ki})
+	s.done(10*time.Millisecond, 1024*ki, 10*time.Millisecond)
+	s.done(20*time.Millisecond, 10*ki, 10*time.Millisecond)
+	require.InDelta(t, 100*10*ki, s.rates[0], 1)
+}
+
+// TestSOL_13_SmallOperationsThatEnd: ten seconds after the last one the others measure the delay again.
+func TestSOL_13_SmallOperationsThatEnd(t *testing.T) {
+	s := newSizing(&Config{Min: 64 * ki, Max: 1024 * ki, Start: 64 * ki})
+	require.True(t, s.measures(time.Second, smallOp))
+	require.False(t, s.measures(time.Second+baseAge, 64*ki))
+	require.True(t, s.measures(time.Second+baseAge+1, 64*ki))
+}

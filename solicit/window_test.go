@@ -102,6 +102,18 @@ func TestSOL_2_LimitIsNoLessThanWhatWaits(t *testing.T) {
 	w.granted(1024 * ki)
 }
 
+// TestSOL_2_AnOperationOutgrowsAWindowThatShrinks while it waits, and gets its turn.
+func TestSOL_2_AnOperationOutgrowsAWindowThatShrinks(t *testing.T) {
+	w := newWindowed(t, Config{Min: 64 * ki, Start: 256 * ki})
+	running := w.enqueue(Bulk, 256*ki)
+	require.Equal(t, []uint64{running}, w.grants())
+	waits := w.enqueue(Bulk, 200*ki)
+	require.Empty(t, w.grants())
+	w.sizing.target = 64 * ki
+	w.Release(w.now, running, Failed)
+	require.Equal(t, []uint64{waits}, w.grants())
+}
+
 func TestSOL_3_GrantedWholeAndOnce(t *testing.T) {
 	w := newWindowed(t, Config{Fixed: 100 * ki})
 	a, b := w.enqueue(Bulk, 60*ki), w.enqueue(Bulk, 40*ki+1)
@@ -163,6 +175,24 @@ func TestSOL_8_WaitingTooLongExpires(t *testing.T) {
 	require.Zero(t, w.Stats().Queued)
 	w.granted(0)
 	require.False(t, w.Cancel(w.now, first))
+}
+
+// TestSOL_8_CancelOfOverdueOperations ends them, and what their class had left of its turn ended with their wait.
+func TestSOL_8_CancelOfOverdueOperations(t *testing.T) {
+	w := newWindowed(t, Config{Fixed: 256 * ki, Dispatch: [2]time.Duration{Bulk: DispatchBulk}})
+	running := w.enqueue(Latency, 64*ki)
+	require.Equal(t, []uint64{running}, w.grants())
+	ids := []uint64{w.enqueue(Bulk, 256*ki), w.enqueue(Bulk, 64)}
+	require.Empty(t, w.grants())
+	require.NotZero(t, w.arbiter.deficit[Bulk])
+	w.now = w.now.Add(DispatchBulk + 1)
+	require.Empty(t, w.grants())
+	require.Zero(t, w.arbiter.deficit[Bulk])
+	for _, id := range ids {
+		require.True(t, w.Cancel(w.now, id))
+	}
+	require.Zero(t, w.Stats().Queued)
+	require.Empty(t, w.Expire(w.now, nil))
 }
 
 func TestSOL_8_NoTimeoutByDefault(t *testing.T) {
