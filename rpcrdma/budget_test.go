@@ -1,6 +1,7 @@
 package rpcrdma
 
 import (
+	"net"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -109,28 +110,31 @@ func (c *client) asksOfStuck(r *region, calls int) {
 	go func() { _ = c.qp.PostSend(wrs...) }()
 }
 
-// TestRPR_15_ReadsThatOthersWaitFor: Reads without an answer for ten seconds end their connections.
+// TestRPR_15_ReadsThatOthersWaitFor: Reads without an answer for ten seconds end their connections, also if others begin to wait later.
 func TestRPR_15_ReadsThatOthersWaitFor(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := newMany(t, fewCalls)
-		honest := m.connect()
-		var bad []*client
-		for range 4 {
-			c := m.connect()
-			r, _ := c.stuck(m.cfg.MaxCall)
-			c.asks(r)
-			bad = append(bad, c)
-		}
-		synctest.Wait()
-		began := time.Now()
-		honest.asks(honest.exposes(m.cfg.MaxCall, false))
-		honest.next()
-		require.InDelta(t, shortPatience.Seconds(), time.Since(began).Seconds(), 3)
-		for _, c := range bad {
-			<-c.conn.Done()
-			require.ErrorIs(t, c.conn.Err(), errTimeout)
-		}
-	})
+	for _, after := range []time.Duration{0, shortPatience * 3 / 2} {
+		bubble(t, func(t *testing.T) {
+			m := newMany(t, fewCalls)
+			honest := m.connect()
+			var bad []*client
+			for range 4 {
+				c := m.connect()
+				r, _ := c.stuck(m.cfg.MaxCall)
+				c.asks(r)
+				bad = append(bad, c)
+			}
+			synctest.Wait()
+			time.Sleep(after)
+			began := time.Now()
+			honest.asks(honest.exposes(m.cfg.MaxCall, false))
+			honest.next()
+			require.InDelta(t, (shortPatience - after/3).Seconds(), time.Since(began).Seconds(), 3)
+			for _, c := range bad {
+				<-c.conn.Done()
+				require.ErrorIs(t, c.conn.Err(), errTimeout)
+			}
+		})
+	}
 }
 
 // TestRPR_15_RepliesThatOthersWaitFor: likewise replies that are not taken, ten seconds after the last one that was.
@@ -377,5 +381,37 @@ func TestRPR_15_AServerThatIsSlow(t *testing.T) {
 		require.NoError(t, c.conn.Err())
 		c.reply(k, accepted(h.XID), make([]byte, 5000))
 		c.recv()
+	})
+}
+
+// TestRPR_14_MemoryThatComesWithTheEnd of a connection, for a reply that waits for it, is returned.
+func TestRPR_14_MemoryThatComesWithTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newMany(t, Config{MaxBytes: 16 << 20})
+		c, p := m.connect().conn, m.shared.replies
+		var got []*memory
+		for range p.limit / p.share {
+			(&account{p: p, home: c.home}).ask(new(waiter), p.share, &takes{"", new([]string), &got})
+		}
+		began := make(chan error, 1)
+		go func() {
+			_, err := c.begin(nil, p.share)
+			began <- err
+		}()
+		synctest.Wait()
+		c.mu.Lock()
+		c.reach(closing) // begin needs the mutex for the reason
+		for _, piece := range got {
+			p.put(piece)
+		}
+		p.deliver()
+		require.NotZero(t, p.used)
+		c.mu.Unlock()
+		require.ErrorIs(t, <-began, net.ErrClosed)
+		synctest.Wait()
+		require.Zero(t, p.used)
+		for _, piece := range got {
+			piece.acc.close()
+		}
 	})
 }

@@ -106,3 +106,50 @@ func TestRPR_22_MemoryIsTheCallersAgain(t *testing.T) {
 		keepsNothing("the connection has ended")
 	})
 }
+
+// TestRPR_22_CanceledTurn: a call that is given up as it gets a slot returns it, and its credit.
+func TestRPR_22_CanceledTurn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newHost(t, "pipe", Config{}).call(&ClientConfig{Credits: 2})
+		p.serves(func(call []byte) []byte { return accepted(xidOfCall(call)) })
+		c := p.client
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		c.mu.Lock()
+		c.grant = 0
+		c.mu.Unlock()
+		go func() {
+			_, err := c.Do(ctx, &Request{Head: rpc(1, 0)})
+			ended <- err
+		}()
+		synctest.Wait()
+		c.mu.Lock()
+		cancel()
+		c.grant = 1
+		c.admit()
+		require.Equal(t, 1, c.calls)
+		c.mu.Unlock()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		p.do(&Request{Head: rpc(2, 0)})
+	})
+}
+
+// TestRPR_22_RepliesToCanceledCalls return their receives, however many there are.
+func TestRPR_22_RepliesToCanceledCalls(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := newHost(t, "pipe", Config{}).call(&ClientConfig{Credits: 1})
+		for xid := range uint32(p.client.receives() + 2) {
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				_, err := p.client.Do(ctx, &Request{Head: rpc(xid, 0)})
+				ended <- err
+			}()
+			k, err := p.conn.ReadCall(within(t))
+			require.NoError(t, err)
+			cancel()
+			require.ErrorIs(t, <-ended, context.Canceled)
+			require.NoError(t, k.Reply(t.Context(), accepted(xid)))
+		}
+	})
+}

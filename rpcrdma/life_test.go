@@ -12,6 +12,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
+	"github.com/goiwarp/iwarp/stag"
 )
 
 // TestRPR_21_Shutdown: calls in hand are answered, later ones are not taken, and then the connection ends.
@@ -292,4 +293,27 @@ func TestRPR_5_OverNetworks(t *testing.T) {
 			require.NoError(t, c.conn.Err())
 		})
 	}
+}
+
+// TestRPR_21_ACallThatArrivesDuringShutdown is not taken, and its memory is released.
+func TestRPR_21_ACallThatArrivesDuringShutdown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := connected(t, Config{})
+		k := c.call()
+		const n = 100_000
+		mr, err := c.pd.RegisterBuffer(&slow{stuck{size: n}}, stag.LocalWrite|stag.RemoteRead, &iwarp.MROptions{BaseTO: regionTO})
+		require.NoError(t, err)
+		r := &region{mr: mr, mem: make([]byte, n)}
+		c.post((&wire.Header{XID: 0x77, Proc: wire.NoMsg, Reads: r.reads(0)}).Append(nil))
+		synctest.Wait()
+		ended := make(chan error, 1)
+		go func() { ended <- c.conn.Shutdown(t.Context()) }()
+		time.Sleep(shortPatience)
+		require.EqualValues(t, n, c.conn.qp.Stats().Received.ReadResponse.Octets)
+		c.reply(k, accepted(k.rpc.XID))
+		c.recv()
+		require.NoError(t, c.ended())
+		require.NoError(t, <-ended)
+		c.conn.nothingLeft(t)
+	})
 }

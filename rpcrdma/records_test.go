@@ -142,8 +142,11 @@ func TestRPR_16_LongReplies(t *testing.T) {
 				c.send(h.Append(nil), rpc(h.XID, 6))
 				_, err := io.ReadFull(s, make([]byte, 44))
 				require.NoError(t, err)
-				_, err = s.Write(marked(readReply(h.XID, make([]byte, n)), fragments...))
-				require.NoError(t, err)
+				b := marked(readReply(h.XID, make([]byte, n)), fragments...)
+				for _, part := range [][]byte{b[:markLen+2], b[markLen+2:]} { // cut within the XID
+					_, err = s.Write(part)
+					require.NoError(t, err)
+				}
 				c.failure(h.XID, 2)
 			}
 		}
@@ -175,7 +178,7 @@ func TestRPR_14_16_FragmentsTogetherAreBounded(t *testing.T) {
 // TestRPR_17_RecordsOfNoCall: a reply to no call is an error of Write, and the next reply is sent.
 func TestRPR_17_RecordsOfNoCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		c := connected(t, Config{})
+		c := connected(t, Config{Credits: 2}) // and as many places for replies
 		s := c.conn.Records()
 		h := c.header()
 		c.send(h.Append(nil), rpc(h.XID, 0))
@@ -287,13 +290,13 @@ func TestRPR_16_Close(t *testing.T) {
 		require.NoError(t, err, "a reply that is being written")
 		synctest.Wait()
 		require.NoError(t, s.Close())
+		require.NoError(t, c.ended())
+		c.conn.nothingLeft(t)
 		require.NoError(t, s.Close())
 		_, err = s.Read(make([]byte, 1))
 		require.ErrorIs(t, err, net.ErrClosed)
 		_, err = s.Write(marked(accepted(1)))
 		require.ErrorIs(t, err, net.ErrClosed)
-		require.NoError(t, c.ended())
-		c.conn.nothingLeft(t)
 	})
 }
 
