@@ -126,7 +126,11 @@ func TestCMT_13_25_FlushAfterAFlushThatWaits(t *testing.T) {
 		}()
 		require.NoError(t, flush(g, 0, 1))
 		require.Equal(t, time.Second, time.Since(start))
-		g.close()
+		var closing sync.WaitGroup
+		for range 2 {
+			closing.Go(g.close)
+		}
+		closing.Wait()
 		require.Equal(t, []error{nil}, l.told)
 		require.Equal(t, 2*time.Second, time.Since(start))
 	})

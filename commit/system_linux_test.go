@@ -178,7 +178,16 @@ func TestCMT_13_FileSystemsThatDiffer(t *testing.T) {
 	b, err = openFile(r, path, &FileOptions{Size: octets})
 	require.NoError(t, err, "there are all blocks that the file needs")
 	require.NotContains(t, strings.Join(r.took(), "\n"), "truncate")
+	r.fail = once("close data", syscall.EIO)
+	require.ErrorIs(t, b.Close(), syscall.EIO)
+	require.NoError(t, os.Truncate(path, 0))
+	require.NoError(t, os.Truncate(path, octets))
+	r.fail = once("fallocate", syscall.ENOSPC)
+	b, err = openFile(r, path, nil)
+	require.NoError(t, err, "it is not in use, although Close has failed")
 	require.NoError(t, b.Close())
+	_, err = openFile(r, path, &FileOptions{Size: octets})
+	require.ErrorIs(t, err, syscall.ENOSPC, "it has holes")
 
 	for _, no := range []syscall.Errno{syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.ENOLCK, syscall.EINVAL} {
 		require.True(t, lockless(no))
