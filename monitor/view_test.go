@@ -72,8 +72,10 @@ func TestNoRatesWithoutAStateBefore(t *testing.T) {
 	one.RNICs[0].CQOverflows = 3
 	other := at(0, ofRNIC(0, counters.Traffic{}))
 	other.Process.PID = 2
+	earlier := at(0, ofRNIC(0, counters.Traffic{}))
+	earlier.Process.Started = time.Unix(1, 0)
 	later := at(2*time.Second, ofRNIC(0, counters.Traffic{}))
-	for name, before := range map[string]*State{"none": nil, "the same": one, "another process": other, "a later one": later} {
+	for name, before := range map[string]*State{"none": nil, "the same": one, "another process": other, "an earlier one with the same number": earlier, "a later one": later} {
 		v := Compare(before, one, Options{})
 		require.Zero(t, v.Interval, name)
 		require.Zero(t, v.Sent, name)
@@ -164,8 +166,11 @@ func TestQuantiles(t *testing.T) {
 	rnic := func(id int, paths ...counters.Path) RNIC {
 		return RNIC{ID: id, RNIC: counters.RNIC{Paths: paths}}
 	}
+	more := latency(map[int]uint64{0: 1000, 5: 0}) // of another path, where nothing happens
 	before := at(0, rnic(0, latency(map[int]uint64{0: 100})), rnic(1))
 	after := at(2*time.Second, rnic(0, latency(map[int]uint64{0: 200})), rnic(1, latency(map[int]uint64{1: 98, 3: 2})))
+	of := func(s *State) *State { return at(s.Uptime, rnic(0, more, s.RNICs[0].Paths[0])) }
+	require.Equal(t, 50.0, Compare(of(before), of(after), Options{}).Latencies[0].PerSec, "each path is compared with itself")
 	got := Compare(before, after, Options{}).Latencies
 	require.Len(t, got, 1)
 	require.Equal(t, "Send", got[0].Op)

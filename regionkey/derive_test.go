@@ -1,6 +1,7 @@
 package regionkey
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
@@ -113,17 +114,18 @@ func TestKEY_5_KeysAreOfAnIdentity(t *testing.T) {
 }
 
 func TestKEY_6_NoKeysWithoutAnAuthenticatedConnection(t *testing.T) {
-	broken := errors.New("broken")
+	broken, short := errors.New("broken"), bytes.Repeat([]byte{1}, 31)
 	for _, x := range []Exporter{
 		nil,
 		func(string, []byte, int) ([]byte, error) { return nil, broken },
-		func(string, []byte, int) ([]byte, error) { return make([]byte, 31), nil },
+		func(string, []byte, int) ([]byte, error) { return short, nil },
 	} {
 		_, err := BindingSecret(x)
 		require.ErrorIs(t, err, ErrNoSecret)
 		_, err = NewControl(x, Initiator)
 		require.ErrorIs(t, err, ErrNoSecret)
 	}
+	require.Equal(t, make([]byte, 31), short, "it is overwritten")
 	_, err := BindingSecret(func(string, []byte, int) ([]byte, error) { return nil, broken })
 	require.ErrorIs(t, err, broken)
 
