@@ -416,7 +416,8 @@ func TestCM_58_IdleIsClosed(t *testing.T) {
 		one, other := p.mustGet(t, a), p.mustGet(t, b)
 		one.Release(false)
 		time.Sleep(DefaultIdle - time.Second)
-		require.Same(t, one.QP(), p.mustGet(t, a).QP())
+		again := p.mustGet(t, a)
+		require.Same(t, one.QP(), again.QP())
 		time.Sleep(time.Hour)
 		require.Equal(t, iwarp.StateRTS, one.QP().State())
 		other.Release(false)
@@ -426,6 +427,31 @@ func TestCM_58_IdleIsClosed(t *testing.T) {
 		require.NotEqual(t, iwarp.StateRTS, other.QP().State())
 		time.Sleep(2 * time.Second)
 		require.Len(t, p.Health(), 1)
+		p.mustGet(t, b).Release(false)
+		time.Sleep(time.Minute)
+		again.Release(false)
+		time.Sleep(DefaultIdle + 3*time.Second)
+		require.Empty(t, p.Health(), "each has its time")
+	})
+}
+
+// TestCM_56_ASetUpThatFailsMakesRoom for a peer that waits.
+func TestCM_56_ASetUpThatFailsMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, gone := listens(t, "pipe", "", 0), dead(t, "gone:1")
+		p, _ := newTestPool(t, func(c *PoolConfig) { c.Max = 1 })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		failed := make(chan error, 1)
+		go func() {
+			_, err := p.Get(ctx, "pipe", gone)
+			failed <- err
+		}()
+		synctest.Wait()
+		p.mustGet(t, h).Release(false)
+		require.NoError(t, ctx.Err())
+		cancel()
+		require.ErrorIs(t, <-failed, context.Canceled)
 	})
 }
 
