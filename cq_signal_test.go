@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
 // TestVERBS_77_Signal ends one wait, that of a goroutine which sleeps or else the next one, and takes no completion away.
@@ -86,4 +87,42 @@ func TestVERBS_77_SignalEndsTheWaitOfAReceiver(t *testing.T) {
 			require.Equal(t, 1, n)
 		})
 	}
+}
+
+// TestCQOfEachQueueHasItsDepth: on a QP whose queues differ.
+func TestCQOfEachQueueHasItsDepth(t *testing.T) {
+	s := newSide(t, nil)
+	qp, err := s.rnic.NewQP(&iwarp.QPConfig{PD: s.pd, SendDepth: 2, RecvDepth: 5})
+	require.NoError(t, err)
+	require.Equal(t, []int{2, 5}, []int{qp.SendCQ().Stats().Depth, qp.RecvCQ().Stats().Depth})
+}
+
+// TestPollFreesTheSlotsOfBothQueues: one Poll takes completions of both from the CQ that they share.
+func TestPollFreesTheSlotsOfBothQueues(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{}))
+		k.p.Send(wiretest.Send(1, 0, ""))
+		synctest.Wait()
+		k.posts(iwarp.SendWR{Op: iwarp.OpSend}, iwarp.SendWR{Op: iwarp.OpSend})
+		synctest.Wait()
+		require.Equal(t, 3, k.cq.Poll(make([]iwarp.WC, 4)))
+		stats := k.qp.Stats()
+		require.Equal(t, []int{0, 0}, []int{stats.SendQueued, stats.RecvQueued})
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+// TestVERBS_79_OverflowBeforeTheFirstMessage: a responder that may not send yet has work that is done without it.
+func TestVERBS_79_OverflowBeforeTheFirstMessage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		cq, err := s.rnic.CreateCQ(1)
+		require.NoError(t, err)
+		_, s.qp = initiator(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd, SendCQ: cq})
+		_, mr := s.register(8, 0, nil)
+		again := iwarp.SendWR{Op: iwarp.OpLocalInvalidate, Invalidate: mr.STag()}
+		require.NoError(t, s.qp.PostSend(again, again, iwarp.SendWR{Op: iwarp.OpSend}))
+		s.wantEvents("the second completion is lost, which ends the QP", iwarp.EventCQOverflow, iwarp.EventTerminated)
+	})
 }

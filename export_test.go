@@ -112,8 +112,9 @@ func (qp *QP) Unfinished() (sq, irq int) { return qp.stream.Unfinished() }
 func (qp *QP) Slots() int { return qp.sendSlots.Used() }
 
 // HasReceive is asked for a message that has found no receive, and Starved counts the QPs that are to be told of the next one.
-func (qp *QP) HasReceive() bool { return owner{qp}.HasReceive() }
-func (s *SRQ) Starved() int     { return s.starved.Len() }
+func (qp *QP) HasReceive() bool   { return owner{qp}.HasReceive() }
+func (s *SRQ) Offers(qp *QP) bool { return s.offers(qp) }
+func (s *SRQ) Starved() int       { return s.starved.Len() }
 
 // PostUnheard is PostRecv up to where a message is resumed, and Resume is called for a message for whatever reason.
 func (s *SRQ) PostUnheard(t testing.TB, wr RecvWR) {

@@ -283,3 +283,15 @@ func TestHardeningGivesTheDefaultLimits(t *testing.T) {
 		require.Equal(t, strconv.FormatInt(limits.Field(i).Int(), 10), strings.ReplaceAll(value, ",", ""), name)
 	}
 }
+
+// TestRefusedRegionDoesNotUseItsPD: the PD can be closed when the regions that exist are.
+func TestRefusedRegionDoesNotUseItsPD(t *testing.T) {
+	s := newSide(t, &iwarp.Config{Limits: iwarp.Limits{MaxMR: 1}})
+	_, mr := s.register(1, 0, nil)
+	_, err := s.pd.RegisterMR(make([]byte, 1), 0, nil)
+	require.ErrorIs(t, err, iwarp.ErrLimit)
+	_, err = s.pd.AllocMW()
+	require.ErrorIs(t, err, iwarp.ErrLimit)
+	require.NoError(t, mr.Close())
+	require.NoError(t, s.pd.Close())
+}

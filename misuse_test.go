@@ -101,6 +101,7 @@ func TestValuesThatCannotBeCompared(t *testing.T) {
 			continue
 		}
 		require.EqualError(t, err, "iwarp: QPConfig.Auth is not the Authenticator of the listener")
+		require.Equal(t, 1, server.rnic.InUse().MaxQP, "that of the first connection")
 		require.Error(t, <-dialed)
 	}
 

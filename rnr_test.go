@@ -32,21 +32,37 @@ func TestMessageWaitsForAReceive(t *testing.T) {
 	})
 }
 
+// TestReceiveBeforeARefusedOneTakesTheMessageThatWaits, although the call of PostRecv fails.
+func TestReceiveBeforeARefusedOneTakesTheMessageThatWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.p.Send(wiretest.Send(1, 0, "hi"))
+		synctest.Wait()
+		require.Error(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: k.at(64, 8)}, iwarp.RecvWR{Local: []iwarp.SGE{{Len: 1}}}))
+		synctest.Wait()
+		require.Equal(t, 1, k.cq.Stats().Waiting)
+		k.wantCompletions("the first of the list", 1)
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
 // TestARCH_11_WaitThatEndsAsAReceiveIsPosted: the message takes the receive, even in a run, and the next message may
 // wait as long as any.
 func TestARCH_11_WaitThatEndsAsAReceiveIsPosted(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		k := newTalk(t, iwarp.QPConfig{}, nil)
-		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: k.at(0, 8)}))
-		k.qp.GiveUp() // as the end of the wait does
-		k.p.Send(wiretest.Send(1, 0, "hi"))
-		k.wantCompletions("it takes the receive", 1)
-		k.p.Send(wiretest.Send(2, 0, "hi"))
-		time.Sleep(iwarp.DefaultRNRWait - time.Nanosecond)
-		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 2, Local: k.at(0, 8)}))
-		k.wantCompletions("the next has waited", 2)
-		require.NoError(t, k.qp.Abort())
-	})
+	for _, first := range [][]byte{wiretest.Send(1, 0, "hi"), wiretest.Untagged(0x41, 0x48, 0, 0, 1, 0, "Imm Data")} {
+		bubble(t, func(t *testing.T) {
+			k := newTalk(t, iwarp.QPConfig{}, nil)
+			require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: k.at(0, 8)}))
+			k.qp.GiveUp() // as the end of the wait does
+			k.p.Send(first)
+			k.wantCompletions("it takes the receive", 1)
+			k.p.Send(wiretest.Send(2, 0, "hi"))
+			time.Sleep(iwarp.DefaultRNRWait - time.Nanosecond)
+			require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 2, Local: k.at(0, 8)}))
+			k.wantCompletions("the next has waited", 2)
+			require.NoError(t, k.qp.Abort())
+		})
+	}
 }
 
 func TestARCH_11_MessageWaitsNoLongerThanRNRWait(t *testing.T) {

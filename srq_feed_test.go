@@ -100,3 +100,26 @@ func TestReceivesBeforeARefusedOneResumeMessages(t *testing.T) {
 		qp.receives(0, 1)
 	})
 }
+
+// TestVERBS_88_ReceiveIsNotForAQPAtItsCap: a QP that holds RecvDepth receives waits for a Poll. A receive that is posted meanwhile
+// resumes the QP that waits behind it.
+func TestVERBS_88_ReceiveIsNotForAQPAtItsCap(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newShop(t, 8, nil)
+		s.posts(0)
+		capped, c := s.opens(iwarp.QPConfig{RecvDepth: 1, RNRWait: iwarp.RNRWaitForever})
+		waiting, w := s.opens(iwarp.QPConfig{RNRWait: iwarp.RNRWaitForever})
+		capped.Send(wiretest.Send(1, 0, "m"), wiretest.Send(2, 0, "m"))
+		synctest.Wait()
+		waiting.Send(wiretest.Send(1, 0, "m"))
+		synctest.Wait()
+		require.Equal(t, 1, s.srq.Starved(), "one waits for a receive, the other for a Poll")
+		s.posts(1)
+		synctest.Wait()
+		require.Equal(t, 1, w.qp.RecvCQ().Stats().Waiting)
+		w.receives(1, 1)
+		c.receives(0, 1)
+		s.posts(2)
+		c.receives(2, 1)
+	})
+}

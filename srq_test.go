@@ -250,6 +250,8 @@ func TestVERBS_85_SEC_20_SRQLimit(t *testing.T) {
 		s.wantEvents("no limit is set")
 		require.Error(t, s.srq.SetLimit(9), "more than it can hold")
 		require.Error(t, s.srq.SetLimit(-1))
+		require.NoError(t, s.srq.SetLimit(8))
+		s.wantEvents("as many as it can hold", iwarp.EventSRQLimit)
 		require.NoError(t, s.srq.SetLimit(4))
 		takes()
 		s.wantEvents("four are left: not fewer")
@@ -276,6 +278,7 @@ func TestVERBS_86_88_SEC_19_21_ReceivesHeldByOnePeer(t *testing.T) {
 		_, b := s.opens(iwarp.QPConfig{})
 		require.Error(t, a.qp.SetRecvLimit(6), "it can never hold so many")
 		require.Error(t, a.qp.SetRecvLimit(-1))
+		require.NoError(t, a.qp.SetRecvLimit(5))
 		require.NoError(t, a.qp.SetRecvLimit(2))
 		p.Send(wiretest.Send(1, 0, ""))
 		p.Send(wiretest.Send(2, 0, ""))
@@ -415,6 +418,15 @@ func TestEventOfAMessageThatWaitsForASharedReceive(t *testing.T) {
 			require.NoError(t, k.qp.Abort())
 		})
 	}
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, iwarp.QPConfig{RecvDepth: 1}, nil)
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{}))
+		k.p.Send(wiretest.Send(1, 0, ""), wiretest.Send(2, 0, ""))
+		time.Sleep(iwarp.NoticeAfter)
+		e := k.wantEvents("a QP without an SRQ holds none of its receives", iwarp.EventNoReceive)
+		require.NotContains(t, e.Err.Error(), "SRQ")
+		require.NoError(t, k.qp.Abort())
+	})
 }
 
 // TestMessagesWaitForASharedReceive: all that wait get one, one after the other.
@@ -530,6 +542,7 @@ func TestSRQDoesNotKeepAQPThatHasEnded(t *testing.T) {
 		require.Equal(t, 1, srq.Starved())
 		require.NoError(t, qp.Abort())
 		require.True(t, qp.HasReceive(), "none will be posted")
+		require.False(t, srq.Offers(qp), "the question came late")
 		require.Zero(t, srq.Starved())
 		require.NoError(t, srq.Close())
 	})
