@@ -148,6 +148,8 @@ func TestCMT_41_CommitOfAnyRange(t *testing.T) {
 	require.ErrorIs(t, client.qp.Commit(ctx, at, at, at), iwarp.ErrLimit)
 	require.ErrorIs(t, client.qp.CommitRange(ctx, at.STag, 1<<63, 1<<63+1), iwarp.ErrBounds)
 	require.NoError(t, client.qp.CommitRange(ctx, at.STag, 0, 0))
+	_, last := peer.register(8, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{BaseTO: math.MaxUint64 - 8})
+	require.NoError(t, client.qp.CommitRange(ctx, last.STag(), math.MaxUint64-8, 8), "as far as a region may reach")
 
 	silent := iwarp.QPConfig{Commit: &iwarp.CommitOptions{MaxRegions: 100, MaxOctets: 20}}
 	client, _ = connect(t, pairConfig{client: silent, server: silent})

@@ -135,20 +135,22 @@ func TestDoAListOfWork(t *testing.T) {
 	require.Empty(t, wcs)
 }
 
+// failsAt requires the error of a list whose request n is the first that did not succeed.
+func failsAt(t *testing.T, err error, n int, cause error) {
+	t.Helper()
+	var list *iwarp.ListError
+	require.ErrorAs(t, err, &list)
+	require.Equal(t, n, list.N)
+	require.ErrorIs(t, err, cause)
+}
+
 // TestDoTellsWhichFailed: the first, in each way in which one can fail.
 func TestDoTellsWhichFailed(t *testing.T) {
-	fails := func(t *testing.T, err error, n int, cause error) {
-		t.Helper()
-		var list *iwarp.ListError
-		require.ErrorAs(t, err, &list)
-		require.Equal(t, n, list.N)
-		require.ErrorIs(t, err, cause)
-	}
 	t.Run("it cannot be posted", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			k := newTalk(t, iwarp.QPConfig{}, nil)
 			wcs, err := k.qp.Do(testContext(t), iwarp.SendWR{Op: iwarp.OpSend}, iwarp.SendWR{Op: iwarp.OpSend}, iwarp.SendWR{Op: iwarp.OpSend, Local: k.at(talkMem, 1)}, iwarp.SendWR{Op: iwarp.OpSend})
-			fails(t, err, 2, iwarp.ErrBounds)
+			failsAt(t, err, 2, iwarp.ErrBounds)
 			require.EqualError(t, err, "iwarp: work request 2 of the list: SGE 0: outside the bounds of the region: 1 octets at 4096 of 4096")
 			require.Len(t, wcs, 2, "those before it were done")
 			for msn := range uint32(2) {
@@ -176,11 +178,11 @@ func TestDoTellsWhichFailed(t *testing.T) {
 			asked := k.p.Segment()
 			k.p.Send(wiretest.Terminate(0x0101, wiretest.ReadHeader, asked))
 			o := <-done
-			fails(t, o.err, 1, iwarp.ErrBounds)
+			failsAt(t, o.err, 1, iwarp.ErrBounds)
 			require.ErrorIs(t, o.err, net.ErrClosed)
 			require.Equal(t, []iwarp.Status{iwarp.StatusSuccess, iwarp.StatusRemoteAccess, iwarp.StatusFlushed}, statuses(o.wcs))
 			_, err := k.qp.Do(testContext(t), iwarp.SendWR{Op: iwarp.OpSend})
-			fails(t, err, 0, net.ErrClosed)
+			failsAt(t, err, 0, net.ErrClosed)
 		})
 	})
 	t.Run("the context ends", func(t *testing.T) {
@@ -190,7 +192,7 @@ func TestDoTellsWhichFailed(t *testing.T) {
 			defer cancel()
 			read := iwarp.SendWR{Op: iwarp.OpRDMARead, Local: k.at(0, 4), Remote: remote}
 			wcs, err := k.qp.Do(ctx, iwarp.SendWR{Op: iwarp.OpSend}, read, read, read)
-			fails(t, err, 1, context.DeadlineExceeded)
+			failsAt(t, err, 1, context.DeadlineExceeded)
 			require.Len(t, wcs, 1)
 			k.p.Segment()
 			for range 2 {
@@ -212,7 +214,7 @@ func TestDoTellsWhichFailed(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			wcs, err := k.qp.Do(ctx, iwarp.SendWR{Op: iwarp.OpSend})
-			fails(t, err, 0, context.DeadlineExceeded)
+			failsAt(t, err, 0, context.DeadlineExceeded)
 			require.Empty(t, wcs)
 			k.wantCompletions("the one of the user", 1)
 			_, err = k.qp.Do(testContext(t), iwarp.SendWR{Op: iwarp.OpSend})
@@ -224,7 +226,7 @@ func TestDoTellsWhichFailed(t *testing.T) {
 		s := newSide(t, nil)
 		_, err := s.rnic.Dial(testContext(t), "pipe", wiretest.Serve(t, func(p *wiretest.Peer) {}), &iwarp.QPConfig{PD: s.pd, Setup: func(ctx context.Context, qp *iwarp.QP) error {
 			_, err := qp.Do(ctx, iwarp.SendWR{Op: iwarp.OpSend})
-			fails(t, err, 0, iwarp.ErrNotConnected)
+			failsAt(t, err, 0, iwarp.ErrNotConnected)
 			return os.ErrInvalid
 		}})
 		require.ErrorIs(t, err, os.ErrInvalid)
@@ -236,7 +238,7 @@ func TestDoTellsWhichFailed(t *testing.T) {
 		wcs, err := client.qp.Do(testContext(t), iwarp.SendWR{Op: iwarp.OpCommit, Regions: []iwarp.RemoteBuffer{mr.Advertise(0, 8)}}, iwarp.SendWR{Op: iwarp.OpRDMARead})
 		var failed *commit.Error
 		require.ErrorAs(t, err, &failed)
-		fails(t, err, 0, failed)
+		failsAt(t, err, 0, failed)
 		require.Equal(t, []iwarp.Status{iwarp.StatusRemoteOp, iwarp.StatusSuccess}, statuses(wcs), "the QP goes on, and so does the list")
 	})
 }

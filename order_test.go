@@ -70,6 +70,40 @@ func TestVERBS_64_ReadFence(t *testing.T) {
 	})
 }
 
+// TestVERBS_61_64_FenceBesideOtherFlags: no flag of a request takes the place of another, or of what its operation sets.
+func TestVERBS_61_64_FenceBesideOtherFlags(t *testing.T) {
+	const zeros = "\x00\x00\x00\x00\x00\x00\x00\x00"
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		_, sink := k.register(4, stag.LocalWrite, nil)
+		for i, c := range []struct {
+			wr    iwarp.SendWR
+			wants [][]byte
+		}{
+			{iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Solicited}, [][]byte{wiretest.Untagged(0x41, 0x45, 0, 0, 1, 0, "in")}},
+			{iwarp.SendWR{Op: iwarp.OpSendInvalidate, Flags: iwarp.Solicited, Invalidate: 7}, [][]byte{wiretest.Untagged(0x41, 0x46, 7, 0, 2, 0, "in")}},
+			{iwarp.SendWR{Op: iwarp.OpRDMAWriteImm, Flags: iwarp.Solicited}, [][]byte{wiretest.Write(remote.STag, remote.TO, "in"), wiretest.Untagged(0x41, 0x49, 0, 0, 3, 0, zeros)}},
+			{iwarp.SendWR{Op: iwarp.OpRDMAReadInvalidate, Local: []iwarp.SGE{sink.Slice(0, 4)}}, [][]byte{wiretest.ReadRequest(5, sink.STag(), 0, 4, remote.STag, remote.TO)}},
+		} {
+			c.wr.Flags |= iwarp.ReadFence | iwarp.Unsignaled
+			c.wr.Remote = remote
+			if len(c.wr.Local) == 0 {
+				c.wr.Inline = []byte("in")
+			}
+			k.posts(iwarp.SendWR{ID: uint64(i), Op: iwarp.OpRDMARead, Local: k.at(0, 4), Remote: remote}, c.wr)
+			k.p.Segment()
+			k.p.WantIdle(c.wr.Op.String()+" waits for the Read", 1)
+			k.answersRead(0, "data")
+			for _, want := range c.wants {
+				require.Equal(t, want, k.p.Segment(), "%v", c.wr.Op)
+			}
+			k.wantCompletions("the Read", uint64(i))
+			k.wantNoCompletion("the other one is Unsignaled")
+		}
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
 func TestVERBS_65_LocalFence(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)

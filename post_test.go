@@ -249,6 +249,12 @@ func TestVERBS_72_SolicitedAndInvalidatingSends(t *testing.T) {
 		k.p.WantSegment("Send with Solicited Event", "41 45 00000000 00000000 00000002 00000000")
 		k.p.WantSegment("Send with Invalidate", "41 44 01020304 00000000 00000003 00000000")
 		k.p.WantSegment("Send with both", "41 46 01020304 00000000 00000004 00000000")
+		k.completes(k.cq, 4)
+
+		_, mr := k.register(8, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{QP: k.qp})
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 5}))
+		k.p.Send(wiretest.Untagged(0x41, 0x46, uint32(mr.STag()), 0, 1, 0, ""))
+		require.Equal(t, iwarp.WC{ID: 5, QP: k.qp, Op: iwarp.OpRecv, Flags: iwarp.Solicited, STag: mr.STag()}, k.completes(k.cq, 1)[0], "both in one message of the peer")
 		require.NoError(t, k.qp.Abort())
 	})
 }
@@ -262,6 +268,7 @@ func TestVERBS_57_58_GatherAndScatter(t *testing.T) {
 		require.Equal(t, wiretest.Send(1, 0, "789023"), k.p.Segment(), "SGEs of no length are not looked at")
 		require.Equal(t, wiretest.Write(remote.STag, remote.TO, "789023"), k.p.Segment())
 		k.completes(k.cq, 2)
+		require.ErrorIs(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Local: append(gather, iwarp.SGE{})}), iwarp.ErrLimit, "but they count")
 
 		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: []iwarp.SGE{k.mr.Slice(100, 2), k.mr.Slice(200, 0), k.mr.Slice(300, 1), k.mr.Slice(400, 10)}}))
 		k.p.Send(wiretest.Send(1, 0, "abcdefg"))
@@ -273,6 +280,18 @@ func TestVERBS_57_58_GatherAndScatter(t *testing.T) {
 		require.Zero(t, k.mem[200])
 		require.NoError(t, k.qp.Abort())
 	})
+}
+
+// TestLongestMessage: it has 2^32-1 octets, in any number of SGEs.
+func TestLongestMessage(t *testing.T) {
+	s := newSide(t, nil)
+	mr, err := s.pd.RegisterBuffer(&vastBuffer{size: 1 << 30}, stag.LocalWrite, nil)
+	require.NoError(t, err)
+	qp, err := s.rnic.NewQP(&iwarp.QPConfig{PD: s.pd})
+	require.NoError(t, err)
+	gib := mr.Slice(0, 1<<30)
+	require.NoError(t, qp.PostRecv(iwarp.RecvWR{Local: []iwarp.SGE{gib, gib, gib, mr.Slice(0, 1<<30-1)}}))
+	require.ErrorIs(t, qp.PostRecv(iwarp.RecvWR{Local: []iwarp.SGE{gib, gib, gib, gib}}), iwarp.ErrLimit)
 }
 
 func TestVERBS_58_OperationsOfNoLength(t *testing.T) {

@@ -80,6 +80,8 @@ func TestAdvertiseRangeLosesNoLength(t *testing.T) {
 	require.NoError(t, err)
 	all := int(vast.size)
 	require.Zero(t, mr.Advertise(0, all), "one RemoteBuffer cannot say that")
+	most := 4*gib - 1
+	require.EqualValues(t, most, mr.Advertise(0, int(most)).Len, "but as much as this")
 	pieces, err := mr.AdvertiseRange(0, all)
 	require.NoError(t, err)
 	require.Len(t, pieces, 33)

@@ -119,11 +119,12 @@ func TestShutdownAfterItsTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		for range 50 {
-			responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
+			_, s.qp = responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		require.EqualError(t, s.rnic.Shutdown(ctx), "iwarp: shutdown: of 50 queue pairs 50 were aborted: context canceled")
+		require.EqualError(t, s.qp.Send(ctx), s.qp.Err().Error(), "the end of the QP, not a wait, has failed it")
 	})
 }
 

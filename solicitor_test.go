@@ -228,6 +228,12 @@ func TestSOL_20_DispatchTimeout(t *testing.T) {
 
 		err = b.qp.RDMARead(testContext(t), b.mr.Slice(0, 64), remote)
 		require.ErrorIs(t, err, iwarp.ErrDispatchTimeout, "a blocking helper")
+		ctx, cancel := context.WithTimeout(context.Background(), limit*3/2)
+		defer cancel()
+		wcs, err = b.qp.Do(ctx, b.read(8, 64), b.read(9, 64))
+		failsAt(t, err, 0, iwarp.ErrDispatchTimeout)
+		require.Len(t, wcs, 1, "the context ended while the second one waited, which is not the first error")
+		time.Sleep(limit)
 		bulk := b.read(7, 64)
 		bulk.Class = solicit.Bulk
 		b.posts(bulk)
