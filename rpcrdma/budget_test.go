@@ -384,34 +384,40 @@ func TestRPR_15_AServerThatIsSlow(t *testing.T) {
 	})
 }
 
-// TestRPR_14_MemoryThatComesWithTheEnd of a connection, for a reply that waits for it, is returned.
+// TestRPR_14_MemoryThatComesWithTheEnd of a connection, for a reply that waits for it, is returned. If the connection has released
+// everything already, none comes.
 func TestRPR_14_MemoryThatComesWithTheEnd(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := newMany(t, Config{MaxBytes: 16 << 20})
-		c, p := m.connect().conn, m.shared.replies
-		var got []*memory
-		for range p.limit / p.share {
-			(&account{p: p, home: c.home}).ask(new(waiter), p.share, &takes{"", new([]string), &got})
-		}
-		began := make(chan error, 1)
-		go func() {
-			_, err := c.begin(nil, p.share)
-			began <- err
-		}()
-		synctest.Wait()
-		c.mu.Lock()
-		c.reach(closing) // begin needs the mutex for the reason
-		for _, piece := range got {
-			p.put(piece)
-		}
-		p.deliver()
-		require.NotZero(t, p.used)
-		c.mu.Unlock()
-		require.ErrorIs(t, <-began, net.ErrClosed)
-		synctest.Wait()
-		require.Zero(t, p.used)
-		for _, piece := range got {
-			piece.acc.close()
-		}
-	})
+	for _, released := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			m := newMany(t, Config{MaxBytes: 16 << 20})
+			c, p := m.connect().conn, m.shared.replies
+			var got []*memory
+			for range p.limit / p.share {
+				(&account{p: p, home: c.home}).ask(new(waiter), p.share, &takes{"", new([]string), &got})
+			}
+			began := make(chan error, 1)
+			go func() {
+				_, err := c.begin(nil, p.share)
+				began <- err
+			}()
+			synctest.Wait()
+			c.mu.Lock()
+			c.reach(closing) // begin needs the mutex for the reason
+			if released {
+				c.replyMemory.close()
+			}
+			for _, piece := range got {
+				p.put(piece)
+			}
+			p.deliver()
+			require.Equal(t, released, p.used == 0)
+			c.mu.Unlock()
+			require.ErrorIs(t, <-began, net.ErrClosed)
+			synctest.Wait()
+			require.Zero(t, p.used)
+			for _, piece := range got {
+				piece.acc.close()
+			}
+		})
+	}
 }

@@ -149,36 +149,47 @@ func TestRPR_4_DoneAndFailure(t *testing.T) {
 	})
 }
 
-// TestRefusalsThatWaitForMemory of a message: each is sent when there is memory, before other replies get it.
+// TestRefusalsThatWaitForMemory of a message: each is sent when there is memory, before other replies get it. Shutdown waits for them.
 func TestRefusalsThatWaitForMemory(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := connected(t, Config{Credits: 2})
-		var busy []*outgoing
-		for range 2 {
-			o, err := c.conn.begin(nil, 10)
-			require.NoError(t, err)
-			busy = append(busy, o)
-		}
-		const calls = 3
-		want := make(map[uint32]bool)
-		for range calls {
-			h := c.header()
-			h.Proc = 9 // there is none
-			want[h.XID] = true
-			c.send(h.Append(nil))
-		}
-		synctest.Wait()
-		require.Zero(t, c.conn.qp.Stats().Sent.Send.Messages)
-		require.Len(t, c.conn.owed, calls)
-		for _, o := range busy {
-			c.conn.abandon(o)
-		}
-		for range calls {
-			m := c.recv()
-			require.Equal(t, wire.Failure, m.header.Proc)
-			require.True(t, want[m.header.XID], "one for each call")
-			delete(want, m.header.XID)
-		}
-		c.serves()
-	})
+	for _, ends := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			c := connected(t, Config{Credits: 2})
+			var busy []*outgoing
+			for range 2 {
+				o, err := c.conn.begin(nil, 10)
+				require.NoError(t, err)
+				busy = append(busy, o)
+			}
+			const calls = 3
+			want := make(map[uint32]bool)
+			for range calls {
+				h := c.header()
+				h.Proc = 9 // there is none
+				want[h.XID] = true
+				c.send(h.Append(nil))
+			}
+			ended := make(chan error, 1)
+			if synctest.Wait(); ends {
+				go func() { ended <- c.conn.Shutdown(within(t)) }()
+				synctest.Wait()
+			}
+			require.Zero(t, c.conn.qp.Stats().Sent.Send.Messages)
+			require.Len(t, c.conn.owed, calls)
+			for _, o := range busy {
+				c.conn.abandon(o)
+			}
+			for range calls {
+				m := c.recv()
+				require.Equal(t, wire.Failure, m.header.Proc)
+				require.True(t, want[m.header.XID], "one for each call")
+				delete(want, m.header.XID)
+			}
+			if !ends {
+				c.serves()
+				return
+			}
+			require.NoError(t, c.ended())
+			require.NoError(t, <-ended)
+		})
+	}
 }
