@@ -127,3 +127,27 @@ func TestCM_56_58_LongLeaseOfARetiredQP(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded, "its QP is retired")
 	})
 }
+
+// TestCM_56_58_PeerThatWaitsAndLosesItsQP: from then on others give up a QP for it, as for a peer that never had one.
+func TestCM_56_58_PeerThatWaitsAndLosesItsQP(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peer, busy, third := listens(t, "pipe", "", time.Millisecond), listens(t, "pipe", "", time.Millisecond), listens(t, "pipe", "", time.Millisecond)
+		p, _ := newTestPool(t, func(c *PoolConfig) { c.Max, c.PerPeer = 2, 2 })
+		held := p.mustGet(t, peer)
+		defer keepBusy(t, p, 8, busy)()
+		time.Sleep(time.Second)
+		got := make(chan error, 1)
+		go func() {
+			l, err := p.getWithin(peer.addr, 2*time.Second) // the back-off is a second
+			got <- err
+			if err == nil {
+				l.Release(false)
+			}
+		}()
+		synctest.Wait()
+		defer keepBusy(t, p, 8, third)()
+		time.Sleep(idleWait / 2)
+		held.Release(true) // its place is that of the third peer
+		require.NoError(t, <-got)
+	})
+}

@@ -116,6 +116,24 @@ func TestHealthIsInTheOrderOfAddresses(t *testing.T) {
 	})
 }
 
+// TestHealthOfALeasedQPThatHasEnded: the peer has no QP any more, before the lease is released.
+func TestHealthOfALeasedQPThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := listens(t, "pipe", "", 0)
+		p, _ := newTestPool(t, nil)
+		l := p.mustGet(t, h)
+		synctest.Wait()
+		h.aborts()
+		synctest.Wait()
+		health := p.Health()[0]
+		require.Zero(t, health.QPs)
+		require.Zero(t, health.Leased)
+		require.Error(t, health.Err)
+		require.Equal(t, time.Second, time.Until(health.Next), "that is the back-off")
+		l.Release(false)
+	})
+}
+
 // TestCM_56_ExclusiveLeases: many users take turns with a few QPs.
 func TestCM_56_ExclusiveLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

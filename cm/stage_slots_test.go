@@ -62,6 +62,32 @@ func TestCM_47_RoomForALookupIsNotTheTargetsTime(t *testing.T) {
 	})
 }
 
+// TestRoomForALookupThatHasBegun, which two goroutines get at the same time: one of them gives it back.
+func TestRoomForALookupThatHasBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := make(semaphore, 2)
+		r := &resolver{net: net.DefaultResolver, all: new(sync.WaitGroup), slots: slots, ctx: t.Context(), known: make(map[hostName]*lookup)}
+		resolved := make(chan error, 2)
+		for range 2 {
+			slots <- struct{}{}
+			go func() {
+				_, err := r.resolve(t.Context(), &timeLimit{}, hostName{"ip", "127.0.0.1"}, nil, func() error { return nil })
+				resolved <- err
+			}()
+		}
+		synctest.Wait()
+		r.mu.Lock() // until both have room, no lookup begins
+		slots.give()
+		slots.give()
+		r.mu.Unlock()
+		for range 2 {
+			require.NoError(t, <-resolved)
+		}
+		r.all.Wait()
+		require.Empty(t, slots)
+	})
+}
+
 // TestCM_48_HandshakeThatWaitsKeepsNoRoom: other connected set-ups can use it, unless Options.Stage sets a limit.
 func TestCM_48_HandshakeThatWaitsKeepsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
