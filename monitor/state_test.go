@@ -134,6 +134,7 @@ func TestStateHasWhatQPsCount(t *testing.T) {
 				require.Greater(t, last.ID, q.ID, "no ID comes again")
 			}
 		}
+		require.Len(t, h.cards[0].ids, 2, "those of QPs that have ended are not kept")
 	})
 }
 

@@ -35,6 +35,7 @@ func TestClassesOfErrors(t *testing.T) {
 		{context.Canceled, "canceled"},
 		{context.DeadlineExceeded, "timeout"},
 		{os.ErrDeadlineExceeded, "timeout"},
+		{fmt.Errorf("%w: the last set-up: %w", context.Canceled, context.DeadlineExceeded), "canceled"},
 		{iwarp.ErrDispatchTimeout, "dispatch_timeout"},
 		{iwarp.ErrLimit, "limit"},
 		{iwarp.ErrCQTooSmall, "limit"},

@@ -6,8 +6,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"runtime"
 	"slices"
 	"testing"
+	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/codes"
@@ -64,6 +67,26 @@ func TestSetUpIsASpanWithItsStages(t *testing.T) {
 	require.Equal(t, trace.SpanKindServer, accept.SpanKind)
 	require.Equal(t, qp.LocalAddr().String(), attributesOf(&accept)["network.peer.address"])
 	require.Equal(t, "pipe", attributesOf(&accept)["iwarp.path"])
+}
+
+// TestQPKeepsNoTrace: the garbage collector frees what the user's functions refer to.
+func TestQPKeepsNoTrace(t *testing.T) {
+	r, server, client := record(t), newSide(t, 0), newSide(t, 0)
+	accepted := make(chan error, 1)
+	addr := server.listens(t, func(cr *iwarp.ConnRequest) {
+		_, err := cr.Accept(timely(t), &iwarp.QPConfig{PD: server.pd})
+		accepted <- err
+	})
+	user := new([100]iwarp.SetupStage)
+	kept := weak.Make(user)
+	n := 0
+	qp, err := r.Dial(timely(t), client.rnic, "pipe", addr, &iwarp.QPConfig{PD: client.pd, SetupTrace: &iwarp.SetupTrace{
+		Leave: func(s iwarp.SetupStage, _ error) { user[n] = s; n++ },
+	}})
+	require.NoError(t, err)
+	require.NoError(t, <-accepted)
+	require.Eventually(t, func() bool { runtime.GC(); return kept.Value() == nil }, time.Minute, time.Millisecond)
+	runtime.KeepAlive(qp)
 }
 
 // TestSetUpThatFails has the error in its own span, and in that of the stage.
