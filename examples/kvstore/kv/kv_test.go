@@ -30,6 +30,7 @@ func testPutGetDelete(t *testing.T, network string) {
 	require.ErrorIs(t, c.Put(w.context(), []byte("a"), make([]byte, MaxValue+1)), ErrValue)
 	_, err = c.Get(w.context(), nil)
 	require.ErrorIs(t, err, ErrKey)
+	require.Empty(t, c.changes.conn.waiting, "each request had its answer")
 	require.NoError(t, errors.Join(c.Close(), w.primary.Close(), w.backup.Close()))
 }
 

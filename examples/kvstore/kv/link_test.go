@@ -21,7 +21,7 @@ func (plodding) Flush(_ context.Context, _, n int64) error {
 }
 
 // TestLongLogAndSlowDisk: the backup's log is made durable in steps, none of which takes too long. A single step would
-// take too long, each time that the primary starts again.
+// take too long, each time that the primary starts again. After a commit only what was written since is made durable.
 func TestLongLogAndSlowDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const half = 40 << 20
@@ -35,7 +35,7 @@ func TestLongLogAndSlowDisk(t *testing.T) {
 		file := make([]byte, logStart+half)
 		backup, err := pd.RegisterMR(file, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: plodding{}})
 		require.NoError(t, err)
-		go answerMark(t.Context(), listener, pd)
+		go answerMarks(t.Context(), listener, pd)
 
 		l := &link{named: true, buf: make([]byte, linkHead+maxBatch), theirs: welcome{file: backup.Advertise(0, len(file))}}
 		l.mr, err = pd.RegisterMR(l.buf, stag.LocalWrite, nil)
@@ -53,12 +53,18 @@ func TestLongLogAndSlowDisk(t *testing.T) {
 			require.Equal(t, byte(at>>20), file[logStart+at])
 		}
 		require.Equal(t, log.mark, markOf(binary.NativeEndian.Uint64(file)))
+
+		log.mark = mark{generation: 3, tail: maxBatch}
+		require.NoError(t, l.write(t.Context(), logStart, batch))
+		began := time.Now()
+		require.NoError(t, l.commit(t.Context(), log))
+		require.InDelta(t, maxBatch*time.Second>>22, time.Since(began), float64(time.Millisecond))
 		require.NoError(t, l.qp.Abort())
 	})
 }
 
-// answerMark accepts a primary's connection, and answers one mark.
-func answerMark(ctx context.Context, l *iwarp.Listener, pd *iwarp.PD) {
+// answerMarks accepts a primary's connection, and answers each mark.
+func answerMarks(ctx context.Context, l *iwarp.Listener, pd *iwarp.PD) {
 	cr, err := l.Accept(ctx)
 	if err != nil {
 		return
@@ -71,7 +77,10 @@ func answerMark(ctx context.Context, l *iwarp.Listener, pd *iwarp.PD) {
 	if err != nil {
 		return
 	}
-	if n, err := qp.Recv(ctx, mr.Slice(0, 8)); err == nil {
-		_ = qp.Send(ctx, mr.Slice(0, n))
+	for err == nil {
+		var n int
+		if n, err = qp.Recv(ctx, mr.Slice(0, 8)); err == nil {
+			err = qp.Send(ctx, mr.Slice(0, n))
+		}
 	}
 }
