@@ -144,6 +144,7 @@ func TestRMA_36_CancelledContextEndsTheWait(t *testing.T) {
 		require.ErrorIs(t, <-failed, context.Canceled)
 		_, err := p.Post(Command{Op: Read, Handle: h, Buf: make([]byte, 1)})
 		require.ErrorIs(t, err, ErrNoSlot, "the slot is in use until the outcome")
+		require.Empty(t, e.idle, "no other call uses what the operation will use")
 		stuck.release()
 		n, err := e.ReadAt(w.context(), h, make([]byte, 16), 0)
 		require.NoError(t, err)

@@ -2,6 +2,7 @@ package rma
 
 import (
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,6 +56,10 @@ func TestRegionsAreUsedUp(t *testing.T) {
 						var e *OpError
 						require.ErrorAs(t, err, &e)
 						require.Equal(t, QueueFull, e.Reason)
+					}
+					synctest.Wait()
+					for _, c := range []*conn{w.client.c, w.servedConn()} {
+						require.Equal(t, c.leases.taken+c.blobs.taken, c.scratch.used(), "what was not registered is not in use")
 					}
 					for _, mr := range mrs {
 						require.NoError(t, mr.Close())

@@ -2,6 +2,7 @@ package rma
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -143,6 +144,29 @@ func TestKEY_20_KeysAreOverwritten(t *testing.T) {
 				require.Zero(t, *m, "a message that was sent")
 			}
 		}
+	})
+}
+
+// TestKEY_20_KeysOfCallsThatAreGivenUp are overwritten: those that a late answer grants, and the secret of a Rekey that cannot begin.
+func TestKEY_20_KeysOfCallsThatAreGivenUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, r, h, _ := asks(t, plan{}, 0)
+		ctx, cancel := context.WithCancel(w.context())
+		end := make(chan error, 1)
+		o := &opening{id: regionID, ops: allOps}
+		go func() { end <- w.client.do(ctx, op.Open, &call{cmd: Command{Op: Open}, opens: o}) }()
+		msg := r.receives(wire.TypeOpenReq)
+		cancel()
+		require.ErrorIs(t, <-end, context.Canceled)
+		r.grants(msg, 1)
+		synctest.Wait()
+		require.Equal(t, regionkey.Epoch(1), o.granted.Epoch, "the answer has come")
+		require.Equal(t, [3]regionkey.Key{}, o.granted.Keys)
+
+		w.close()
+		k := &rekeying{secret: regionkey.Key(octets(1, 32))}
+		require.Error(t, w.client.do(w.context(), op.Rekey, &call{cmd: Command{Op: Rekey, Handle: h}, keys: h.keys.Load(), rekeys: k, next: 2}))
+		require.Equal(t, regionkey.Key{}, k.secret)
 	})
 }
 

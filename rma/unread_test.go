@@ -299,3 +299,20 @@ func TestRMA_42_LeaseThatIsStillPosted(t *testing.T) {
 		w.wantNothingLeft()
 	})
 }
+
+// TestDeadlineOfUnsentBlobs: it does not move while more are posted, but when one was sent.
+func TestDeadlineOfUnsentBlobs(t *testing.T) {
+	b, at := newBlobs(nil, nil, 1), time.Now()
+	b.posted(at)
+	b.posted(at.Add(time.Second))
+	due, ok := b.deadline()
+	require.True(t, ok)
+	require.Equal(t, at.Add(maxOpTimeout), due)
+	b.sent(at.Add(time.Minute), 1)
+	due, ok = b.deadline()
+	require.True(t, ok)
+	require.Equal(t, at.Add(time.Minute+maxOpTimeout), due)
+	b.sent(at.Add(time.Minute), 2)
+	_, ok = b.deadline()
+	require.False(t, ok)
+}

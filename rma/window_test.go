@@ -302,6 +302,12 @@ func TestRMA_42_IdleConnectionsLeaveMemoryForOthers(t *testing.T) {
 				}
 			}
 			require.LessOrEqual(t, w.server.Stats().ScratchInUse, limit)
+			synctest.Wait()
+			used := 0
+			for c := range w.server.conns {
+				used += c.leases.taken + c.blobs.taken
+			}
+			require.Equal(t, used, w.server.Stats().ScratchInUse, "each connection knows what it has")
 			t.Cleanup(func() {
 				require.NoError(t, o.client.Close())
 				require.NoError(t, <-o.served)
