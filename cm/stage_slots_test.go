@@ -62,8 +62,8 @@ func TestCM_47_RoomForALookupIsNotTheTargetsTime(t *testing.T) {
 	})
 }
 
-// TestRoomForALookupThatHasBegun, which two goroutines get at the same time: one of them gives it back.
-func TestRoomForALookupThatHasBegun(t *testing.T) {
+// TestCM_46_RoomForALookupThatHasBegun, which two goroutines get at the same time: one of them gives it back.
+func TestCM_46_RoomForALookupThatHasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := make(semaphore, 2)
 		r := &resolver{net: net.DefaultResolver, all: new(sync.WaitGroup), slots: slots, ctx: t.Context(), known: make(map[hostName]*lookup)}

@@ -149,8 +149,8 @@ func TestRPR_4_DoneAndFailure(t *testing.T) {
 	})
 }
 
-// TestRefusalsThatWaitForMemory of a message: each is sent when there is memory, before other replies get it. Shutdown waits for them.
-func TestRefusalsThatWaitForMemory(t *testing.T) {
+// TestRPR_21_RefusalsThatWaitForMemory of a message: each is sent when there is memory, before other replies get it. Shutdown waits for them.
+func TestRPR_21_RefusalsThatWaitForMemory(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
 			c := connected(t, Config{Credits: 2})
