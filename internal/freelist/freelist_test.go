@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 )
@@ -40,6 +41,16 @@ func TestACollectionLeavesWhatIsKept(t *testing.T) {
 
 func TestWithoutNewThereIsNone(t *testing.T) {
 	l := List[int]{Retain: 1}
+	require.Nil(t, l.Get())
+}
+
+// TestWhatIsLentIsNotKept: the collector frees an item that its user forgets.
+func TestWhatIsLentIsNotKept(t *testing.T) {
+	l := List[[64]int]{Retain: 1}
+	l.Put(new([64]int))
+	lent := weak.Make(l.Get())
+	collect()
+	require.Nil(t, lent.Value())
 	require.Nil(t, l.Get())
 }
 

@@ -183,7 +183,9 @@ func TestSOL_20_TimerEndsWaits(t *testing.T) {
 		require.EqualValues(t, 3, s.Stats().Expired)
 		require.Equal(t, rdmap.Wait, fast.config.Admit(a), "its next Read waits anew")
 		require.Equal(t, rdmap.Wait, late.config.Admit(c))
+		passes(time.Second)
 		fast.user.Leave()
+		require.Equal(t, Waits{2, 2*time.Second + 1}, fast.user.Waits(), "it has waited until it left")
 		holder.completes(held, rdmap.StatusSuccess)
 		require.Equal(t, rdmap.Go, late.config.Admit(c), "what was granted does not expire")
 		passes(time.Minute)
@@ -245,6 +247,8 @@ func TestSOL_22_ReceivingGoroutineKicks(t *testing.T) {
 	want([2]int32{1, 0}, [2]int32{2, 3})
 	a.user.Kick()
 	want([2]int32{1, 0}, [2]int32{2, 3})
+	hands(false) // in another goroutine, behind the ones of the receiving goroutine
+	want([2]int32{1, 0}, [2]int32{3, 4})
 	require.Zero(t, a.posts.Load()+a.kicks.Load())
 }
 
