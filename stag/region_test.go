@@ -55,7 +55,8 @@ func TestPlacementsAreWrittenThrough(t *testing.T) {
 	o := Options{Access: LocalWrite | MWBind, Dirty: tells("dirty"), Through: tells("through"), Scope: Scope{PD: 1}}
 	memory, err := table.Register(make([]byte, 16), o)
 	require.NoError(t, err)
-	buffer, err := table.RegisterBuffer(&testFile{data: make([]byte, 16)}, o)
+	file := &testFile{data: make([]byte, 16)}
+	buffer, err := table.RegisterBuffer(file, o)
 	require.NoError(t, err)
 	ahead, err := table.Allocate(16, o)
 	require.NoError(t, err)
@@ -80,6 +81,10 @@ func TestPlacementsAreWrittenThrough(t *testing.T) {
 		require.NoError(t, bound.Place(1, numbered(3)))
 		require.Equal(t, []string{"dirty 9 3", "through 9 3"}, told)
 	}
+	told = nil
+	file.err = io.ErrShortWrite
+	require.ErrorIs(t, buffer.Place(1, numbered(3)), io.ErrShortWrite)
+	require.Equal(t, []string{"dirty 1 3", "through 1 3"}, told, "a failed write may have changed any of the octets")
 }
 
 func TestPlaceTellsWhatBecameDirty(t *testing.T) {

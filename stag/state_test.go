@@ -75,6 +75,27 @@ func TestRDMAP_125_InvalidateWaitsForPinsOnly(t *testing.T) {
 	})
 }
 
+// TestEveryCloseHearsThatAWindowWasBound: a Close that finds a window puts the region into use again, so that
+// another Close that waits for work requests must not wait for a region that nothing closes.
+func TestEveryCloseHearsThatAWindowWasBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		on := p.register(8, lendable, 0)
+		on.Hold()
+		result := later(func() error { return p.table.Close(context.Background(), on) })
+		_, done := result()
+		require.False(t, done)
+		require.True(t, on.lend(), "as the bind that is in flight does")
+		_, err := on.endClose() // of a Close that has seen no work request
+		require.ErrorIs(t, err, ErrBound)
+		err, done = result()
+		require.True(t, done)
+		require.ErrorIs(t, err, ErrBound)
+		require.True(t, on.Valid())
+		on.Release()
+	})
+}
+
 func TestInvalidateIsBoundByItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)

@@ -287,11 +287,13 @@ func TestWindowOnABuffer(t *testing.T) {
 	p := newPeer(t)
 	file := &testFile{data: bytes.Repeat([]byte{'.'}, 32)}
 	var flushed, dirty, failed []int64
+	var watched watching
 	on, err := p.table.RegisterBuffer(file, Options{
 		Access: lendable, BaseTO: 77, Scope: Scope{PD: 1},
 		Flusher: flushFunc(func(off, n int64) { flushed = append(flushed, off, n) }),
 		Dirty:   func(off, n int64) { dirty = append(dirty, off, n) },
 		Failed:  func(off, n int64, _ error) { failed = append(failed, off, n) },
+		Watch:   &watched,
 	})
 	require.NoError(t, err)
 	w := p.bind(p.window(), on, 10, 8, Remote, 500)
@@ -310,6 +312,7 @@ func TestWindowOnABuffer(t *testing.T) {
 	r.Unpin()
 	require.Equal(t, []int64{12, 4}, failed)
 	require.Equal(t, []int64{12, 4}, flushed)
+	require.Equal(t, []string{"1 12 4 false", "2 12 4 true"}, watched.told)
 }
 
 type flushFunc func(off, n int64)
