@@ -439,23 +439,34 @@ func TestSCTP_51_PeerThatAcknowledgesNothing(t *testing.T) {
 
 // TestPeerThatHasRoomAgain has as long to acknowledge as if it had always had room.
 func TestPeerThatHasRoomAgain(t *testing.T) {
-	guarded(t, func(x *victim) {
-		c := x.session(3)
-		x.sack(1 << 20)
-		require.True(t, c.Append([]byte("anything"), nil, true))
-		require.NoError(t, c.Flush(true))
-		timeout := x.a.e.cfg.PeerTimeout
-		for range 8 * timeout / time.Second { // it answers, and has no room
+	for _, reports := range []bool{true, false} {
+		guarded(t, func(x *victim) { hasRoomAgain(x, reports) })
+	}
+}
+
+// hasRoomAgain is a peer that had no room for long. It has reported that all the time, or once.
+func hasRoomAgain(x *victim, reports bool) {
+	c := x.session(3)
+	x.sack(1 << 20)
+	require.True(x, c.Append([]byte("anything"), nil, true))
+	require.NoError(x, c.Flush(true))
+	timeout := x.a.e.cfg.PeerTimeout
+	synctest.Wait() // it is under way
+	x.sackBefore(1, 0)
+	for range 8 * timeout / time.Second { // it answers, and has no room
+		if reports {
 			x.sackBefore(1, 0)
-			time.Sleep(time.Second)
+		} else {
+			x.says(victimTag, appendChunk(nil, chunkHeartbeat, 0, octets("00010008 00000000")))
 		}
-		x.sackBefore(1, 1<<20)
-		time.Sleep(timeout / 2)
-		require.NoError(t, x.failure())
-		x.sack(1 << 20)
-		time.Sleep(timeout / 2)
-		require.NoError(t, x.failure())
-	})
+		time.Sleep(time.Second)
+	}
+	x.sackBefore(1, 1<<20)
+	time.Sleep(timeout / 2)
+	require.NoError(x, x.failure())
+	x.sack(1 << 20)
+	time.Sleep(timeout / 2)
+	require.NoError(x, x.failure())
 }
 
 // TestPeerThatDoesNotJoinInTheEnd is given up after PeerTimeout, whatever else it says.

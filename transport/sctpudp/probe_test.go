@@ -7,6 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestProbeIsACopy of the packet, which pion may use again.
+func TestProbeIsACopy(t *testing.T) {
+	var a association
+	p := []byte{1, 2}
+	a.keep(p, 7)
+	p[0] = 3
+	require.Equal(t, []byte{1, 2}, a.probe.packet)
+}
+
 // TestProbeIsSentAgainWhenThereIsRoom at once, and not when the timer runs out, which has backed off: the peer has dropped all of
 // them until then. It is sent once, and only if the peer does not have it.
 func TestProbeIsSentAgainWhenThereIsRoom(t *testing.T) {

@@ -128,17 +128,19 @@ func TestParametersThatAreNotKnownAreReported(t *testing.T) {
 		})
 	}
 	t.Run("more than the answer has room for", func(t *testing.T) {
-		guarded(t, func(x *victim) {
-			value := peerInit().append(nil)
-			for range 1000 {
-				value = append(value, octets("c000 0004")...)
-			}
-			x.answers()
-			x.says(0, appendChunk(nil, chunkInit, 0, value))
-			got := x.answers()
-			require.Len(x, got, 1)
-			require.LessOrEqual(x, len(got[0]), minPath-ip6HeaderSize-udpHeaderSize)
-		})
+		for _, size := range []int{0, maxReports/2 - 8, maxReports - 16, maxReports} {
+			guarded(t, func(x *victim) {
+				value := peerInit().append(nil)
+				for len(value)+paramSize+size < 4000 {
+					value = appendParam(value, 0xc000, make([]byte, size))
+				}
+				x.answers()
+				x.says(0, appendChunk(nil, chunkInit, 0, value))
+				got := x.answers()
+				require.Len(x, got, 1)
+				require.LessOrEqual(x, len(got[0]), minPath-ip6HeaderSize-udpHeaderSize)
+			})
+		}
 	})
 }
 
