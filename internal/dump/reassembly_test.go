@@ -63,6 +63,25 @@ func TestOrderOfSegments(t *testing.T) {
 	}
 }
 
+// TestAcknowledgementThatWasOvertaken: the later one has shown already that the octets before it are missing in the capture.
+func TestAcknowledgementThatWasOvertaken(t *testing.T) {
+	sent := sends(8, 300, false)
+	tp := newTape().opens(frame("Req", withCRC), frame("Rep", withCRC)).says(0, sent[:50])
+	for _, acked := range []uint32{310, 0} {
+		tp.next[0] += acked
+		tp.segment(1, tp.next[1], pcap.ACK, nil)
+		tp.next[0] -= acked
+	}
+	for at := 10; at < 310; at += 100 {
+		tp.segment(0, tp.next[0]+uint32(at), pcap.ACK, sent[50+at:150+at])
+	}
+	tp.says(1, sends(1, 1, false))
+	got := strings.Join(lines(t, tp.file.Bytes(), dump.Config{}), "\n")
+	gap, answer := strings.Index(got, "10 octets missing in the capture"), strings.Index(got, "< Send")
+	require.Positive(t, gap, got)
+	require.Less(t, gap, answer, got)
+}
+
 // TestGapsWithMarkers: the next Marker shows where an FPDU begins.
 func TestGapsWithMarkers(t *testing.T) {
 	sent := sends(40, 300, true)

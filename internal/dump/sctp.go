@@ -48,9 +48,6 @@ func (t *transmission) again(tsn uint32) bool {
 		for n := min(tsn-t.top, maxTSN); n > 0; n-- {
 			t.set(t.top+n, false)
 		}
-		if tsn-t.top > maxTSN {
-			clear(t.seen[:])
-		}
 		t.top = tsn
 	}
 	if t.top-tsn >= maxTSN {
