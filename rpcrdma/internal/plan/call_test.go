@@ -152,6 +152,9 @@ func TestRPR_19_CallWithoutAllocation(t *testing.T) {
 	h := wire.Header{Reads: []wire.ReadSegment{seg(uint32(at), 4), seg(uint32(at), 4)}}
 	var p Call
 	require.NoError(t, p.Make(&h, msg[:at], 1000))
+	require.NoError(t, p.Make(&wire.Header{}, msg[:at], 1000))
+	require.True(t, p.Opaques(func(int) bool { return false }), "those of the call before")
+	require.NoError(t, p.Finish(make([]byte, p.Len)))
 	require.Zero(t, testing.AllocsPerRun(100, func() { _ = p.Make(&h, msg[:at], 1000) }))
 }
 

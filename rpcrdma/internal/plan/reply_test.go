@@ -126,8 +126,9 @@ func TestRPR_7_BadResult(t *testing.T) {
 func TestRPR_5_Threshold(t *testing.T) {
 	const threshold = 1024
 	const room = threshold - wire.MinLen - wire.ReplyLen // the header returns the chunk
-	for n, inline := range map[int]bool{room: true, room + 1: false} {
-		var r Reply
+	var r Reply                                          // used again
+	for _, n := range []int{room, room + 1, room} {
+		inline := n == room
 		h := &wire.Header{HasReply: true, Reply: chunk(1, 4000)}
 		require.NoError(t, r.Make(h, n, Result{}, credits, threshold))
 		require.True(t, r.Header.HasReply)

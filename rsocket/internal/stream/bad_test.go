@@ -25,6 +25,37 @@ func (o *oneSlot) Take(i int) wire.Slot {
 // Entry returns an entry that names no memory.
 func (o *oneSlot) Entry(int) wire.Entry { return wire.Entry{} }
 
+// TestRSK_6_WhatWasProvedStaysProved: an SGL acknowledges less than a message of data has proved before.
+func TestRSK_6_WhatWasProvedStaysProved(t *testing.T) {
+	a := account{entries: 16, sent: 10}
+	a.control(proof{messages: 5, octets: noOctets})
+	a.heard(6, 0)
+	require.Zero(t, a.unknown())
+	a.acknowledged(4)
+	require.Zero(t, a.unknown())
+}
+
+// TestRSK_5_PeerWithOneSlot learns of a half when its slot is no longer filled, and of credits before that.
+func TestRSK_5_PeerWithOneSlot(t *testing.T) {
+	peer := common.private()
+	peer.Table.Slots = 1
+	s := New(common.config(), peer)
+	_, ok := s.Next()
+	require.False(t, ok, "the first half is in the private data")
+	for range 8 {
+		require.NoError(t, s.Message(wire.NewMessage(wire.OpData, 1), nil))
+	}
+	s.Consume(8)
+	w, ok := s.Next()
+	require.True(t, ok, "half of the credits")
+	require.Equal(t, Nothing, w.Writes)
+	require.NoError(t, s.Message(wire.NewMessage(wire.OpData, 4096-8), nil))
+	w, ok = s.Next()
+	require.True(t, ok)
+	require.Equal(t, OneSlot, w.Writes)
+	require.Equal(t, peer.Table.Addr, w.Addr)
+}
+
 // TestRSK_14_UnknownMessages end the stream.
 func TestRSK_14_UnknownMessages(t *testing.T) {
 	for _, m := range []wire.Message{

@@ -45,6 +45,21 @@ func TestRSK_18_EntriesAreTold(t *testing.T) {
 	require.False(t, s.Map(wire.Entry{}), "the peer has no room")
 }
 
+// TestRSK_10_18_EntriesAreAbandoned with the octets: the end does not wait for a message that needs a credit.
+func TestRSK_10_18_EntriesAreAbandoned(t *testing.T) {
+	s := mapping(t, 0)
+	s.out.limit = 0
+	require.True(t, s.Map(wire.Entry{}))
+	s.Disconnect()
+	_, ok := s.Next()
+	require.False(t, ok)
+	s.Abandon()
+	w, ok := s.Next()
+	require.True(t, ok)
+	require.Equal(t, disconnect, w.Message)
+	require.False(t, s.Owes())
+}
+
 // TestRSK_18_AnEntryWaitsForCredits, and the end of the stream for the entry.
 func TestRSK_18_AnEntryWaitsForCredits(t *testing.T) {
 	s := mapping(t, 0)
