@@ -440,12 +440,12 @@ func TestSCTP_51_PeerThatAcknowledgesNothing(t *testing.T) {
 // TestPeerThatHasRoomAgain has as long to acknowledge as if it had always had room.
 func TestPeerThatHasRoomAgain(t *testing.T) {
 	for _, reports := range []bool{true, false} {
-		guarded(t, func(x *victim) { hasRoomAgain(x, reports) })
+		guarded(t, func(x *victim) { opensItsWindow(x, reports) })
 	}
 }
 
-// hasRoomAgain is a peer that had no room for long. It has reported that all the time, or once.
-func hasRoomAgain(x *victim, reports bool) {
+// opensItsWindow is a peer whose window was closed for long. It has reported that all the time, or once.
+func opensItsWindow(x *victim, reports bool) {
 	c := x.session(3)
 	x.sack(1 << 20)
 	require.True(x, c.Append([]byte("anything"), nil, true))

@@ -77,20 +77,6 @@ func TestRSK_18_AnEntryWaitsForCredits(t *testing.T) {
 	require.Equal(t, shutdown, w.Message)
 }
 
-// TestRSK_10_18_AnEntryThatIsDropped does not hold the end of the stream back.
-func TestRSK_10_18_AnEntryThatIsDropped(t *testing.T) {
-	s := mapping(t, 0)
-	s.out.limit = 0
-	require.True(t, s.Map(wire.Entry{}))
-	s.Disconnect()
-	_, ok := s.Next()
-	require.False(t, ok)
-	s.Abandon()
-	w, ok := s.Next()
-	require.True(t, ok)
-	require.Equal(t, disconnect, w.Message)
-}
-
 // TestRSK_6_AnEntryWaitsForAReceive: credits alone do not say that the peer has posted its receives again.
 func TestRSK_6_AnEntryWaitsForAReceive(t *testing.T) {
 	s := mapping(t, 0)
