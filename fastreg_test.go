@@ -475,7 +475,7 @@ func TestVERBS_90_RefusedPostsBeforeAConnectionUseNoKeys(t *testing.T) {
 	idle := func(depth int) *iwarp.QP {
 		qp, err := s.rnic.NewQP(&iwarp.QPConfig{PD: s.pd, SendDepth: depth})
 		require.NoError(t, err)
-		t.Cleanup(func() { qp.Abandon(errors.New("no road")) })
+		t.Cleanup(func() { qp.Abandon(errors.New("not connected")) })
 		return qp
 	}
 	full, empty := idle(1), idle(121)

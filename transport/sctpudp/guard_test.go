@@ -444,7 +444,7 @@ func TestPeerThatHasRoomAgain(t *testing.T) {
 	}
 }
 
-// opensItsWindow is a peer whose window was closed for long. It has reported that all the time, or once.
+// opensItsWindow plays a peer whose window was closed for a long time, and is open now. The peer reported the closed window every second, or once.
 func opensItsWindow(x *victim, reports bool) {
 	c := x.session(3)
 	x.sack(1 << 20)
